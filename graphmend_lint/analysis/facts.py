@@ -1,0 +1,123 @@
+"""Facts about one file: its functions, the region that each is in, and what its expressions hold.
+
+Built once per file and shared by all rules.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePath
+
+from graphmend_lint.analysis.bindings import Bindings, FunctionNode, Scope
+from graphmend_lint.analysis.loggers import Loggers
+from graphmend_lint.analysis.project import Project, Symbol
+from graphmend_lint.analysis.regions import FileRegions, Region, is_host_function
+from graphmend_lint.analysis.source import Source
+from graphmend_lint.analysis.summary import FunctionSummary, ModuleSummary
+from graphmend_lint.analysis.values import Values, Walk
+
+_SCRIPT_DECORATORS = frozenset({"torch.jit.script", "torch.jit.script_method", "torch.jit.export"})
+
+
+@dataclass(slots=True)
+class FunctionFacts:
+    """One function in a region."""
+
+    node: FunctionNode
+    scope: Scope
+    summary: FunctionSummary
+    region: Region
+    values: Values
+    is_scripted: bool
+
+    def walk(self) -> Walk:
+        return Walk(self.values)
+
+
+class FileFacts:
+    """The facts of one file. `regions` come from the project's call graph."""
+
+    def __init__(
+        self, source: Source, summary: ModuleSummary, project: Project, regions: FileRegions
+    ) -> None:
+        self.source = source
+        self.summary = summary
+        self.project = project
+        self.regions = regions
+        self.bindings = Bindings(project, source.path)
+        self.loggers = Loggers(self.bindings)
+
+    def functions(self, interesting: frozenset[str]) -> Iterator[FunctionFacts]:
+        """The functions in a region that call something whose last name is in `interesting`."""
+        for scope in self._scopes(self.source.tree.body, "", None, None):
+            summary = self.summary.functions.get(scope.qualname)
+            if summary is None or not any(c.rpartition(".")[2] in interesting for c in summary.calls):
+                continue
+            values = Values(self.bindings, scope)
+            region = self.region(summary, values)
+            if region is not None:
+                yield FunctionFacts(scope.node, scope, summary, region, values, self._is_scripted(summary))
+
+    def _scopes(
+        self, body: list[ast.stmt], prefix: str, class_name: str | None, outer: Scope | None
+    ) -> Iterator[Scope]:
+        for statement in body:
+            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                scope = Scope(statement, prefix + statement.name, class_name, outer)
+                yield scope
+                yield from self._scopes(statement.body, f"{scope.qualname}.<locals>.", class_name, scope)
+            elif isinstance(statement, ast.ClassDef):
+                qualname = prefix + statement.name
+                yield from self._scopes(statement.body, f"{qualname}.", qualname, outer)
+            else:
+                for name in ("body", "orelse", "finalbody"):
+                    yield from self._scopes(getattr(statement, name, []), prefix, class_name, outer)
+                for handler in getattr(statement, "handlers", ()):
+                    yield from self._scopes(handler.body, prefix, class_name, outer)
+
+    def region(self, function: FunctionSummary, values: Values) -> Region | None:
+        """The region that a function is in, a likely one where it computes on tensors and no entry is known."""
+        name = function.qualname
+        outer = name
+        while outer:
+            if outer in self.regions.opaque:
+                return None
+            outer = outer.rpartition(".<locals>.")[0]
+        if name in self.regions.reached:
+            return self.regions.reached[name]
+        if self.is_script or not self.imports_torch or is_host_function(function):
+            return None
+        if any(value.kind == "tensor" for value in values.parameters().values()):
+            return Region("likely", None)
+        return None
+
+    @cached_property
+    def imports_torch(self) -> bool:
+        return any(target.partition(".")[0] == "torch" for target in self.summary.imports.values())
+
+    @cached_property
+    def is_script(self) -> bool:
+        """Whether the file is a test, a converter or the like: it calls models, nobody compiles it."""
+        parts = PurePath(self.source.path).parts
+        name = parts[-1]
+        return (
+            name.startswith(("test_", "convert_", "conftest", "setup."))
+            or name.endswith("_test.py")
+            or "tests" in parts
+        )
+
+    def _is_scripted(self, function: FunctionSummary) -> bool:
+        resolved = {
+            self.project.resolve(self.source.path, d.removesuffix("()")).name for d in function.decorators
+        }
+        if resolved & _SCRIPT_DECORATORS:
+            return True
+        return any(
+            site.kind == "script"
+            and self.project.resolve(self.source.path, site.target)
+            == Symbol("function", self.source.path, function.qualname)
+            for site in self.summary.compiled
+        )
