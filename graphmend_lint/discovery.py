@@ -1,0 +1,64 @@
+"""Which files are linted, and which project a file belongs to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pathlib import Path
+
+import pathspec
+
+from graphmend_lint.analysis.project import package_root
+from graphmend_lint.config import DEFAULT_EXCLUDE, Settings
+
+_ROOT_MARKS = ("pyproject.toml", ".git", ".hg", "setup.py", "setup.cfg")
+_EXCLUDED = pathspec.PathSpec.from_lines("gitignore", DEFAULT_EXCLUDE)
+
+
+def python_files(folder: Path, settings: Callable[[Path], Settings]) -> Iterator[Path]:
+    """Every `.py` and `.pyi` file below a folder, sorted, without what is excluded by default or by configuration.
+
+    Links to folders are not followed, so that a link cannot lead out of the project or in circles.
+    """
+    for current, folders, files in os.walk(folder):
+        here = Path(current)
+        folders[:] = sorted(
+            f
+            for f in folders
+            if not _EXCLUDED.match_file(f"{f}/") and not settings(here).excludes(here / f / "_")
+        )
+        for name in sorted(files):
+            if name.endswith((".py", ".pyi")) and not settings(here).excludes(here / name):
+                yield here / name
+
+
+@lru_cache(maxsize=4096)
+def project_root(folder: Path) -> Path | None:
+    """The folder of the project that `folder` is in, None if nothing marks one.
+
+    A folder inside `site-packages`, a virtual environment or the like does not belong to the project around that.
+    """
+    for candidate in (folder, *folder.parents):
+        if any((candidate / mark).exists() for mark in _ROOT_MARKS):
+            inside = folder.relative_to(candidate).as_posix()
+            return None if inside != "." and _EXCLUDED.match_file(f"{inside}/") else candidate
+    return None
+
+
+@lru_cache(maxsize=4096)
+def index_root(folder: Path) -> tuple[Path, bool]:
+    """What is indexed to lint a file in `folder`, and whether to look below it.
+
+    The project if there is one, else the outermost package, else the folder's own files.
+    """
+    marked = project_root(folder)
+    if marked is not None:
+        return marked, True
+    if not (folder / "__init__.py").exists():
+        return folder, False
+    outer = package_root(folder / "__init__.py")
+    top = folder
+    while top.parent != outer:
+        top = top.parent
+    return top, True

@@ -1,0 +1,313 @@
+"""The engine: findings for sources, files and trees.
+
+Facts come from the project's index; a file is parsed again only if one of its functions is in a region and calls something that
+a rule is about. The code that is linted is never imported or run.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from graphmend_lint import __version__, index, registry, suppressions
+from graphmend_lint.analysis import source as sources
+from graphmend_lint.analysis.facts import FileFacts
+from graphmend_lint.analysis.project import Project
+from graphmend_lint.analysis.regions import FileRegions
+from graphmend_lint.analysis.summary import ModuleSummary, summarize
+from graphmend_lint.cache import Cache
+from graphmend_lint.config import Settings, load_settings
+from graphmend_lint.discovery import index_root, python_files
+from graphmend_lint.findings import Finding
+from graphmend_lint.parallel import cores, in_order
+from graphmend_lint.transforms import defer
+
+if TYPE_CHECKING:
+    from graphmend_lint.fixing import FixResult
+
+_NO_REGIONS = FileRegions({}, frozenset())
+
+SettingsOf = Callable[[Path], Settings]
+Tick = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class FileResult:
+    """What linting a file gave: findings, or the reason why it could not be linted."""
+
+    path: Path
+    findings: tuple[Finding, ...] = ()
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class Report:
+    """What linting a set of files gave. `results` are sorted by path."""
+
+    results: list[FileResult]
+
+    @property
+    def findings(self) -> list[Finding]:
+        return sorted((f for r in self.results for f in r.findings), key=lambda f: f.sort_key)
+
+    @property
+    def errors(self) -> list[FileResult]:
+        return [r for r in self.results if r.error is not None]
+
+
+def enabled_cards(settings: Settings, path: Path) -> tuple[registry.RuleCard, ...]:
+    """The rules that run on a file.
+
+    Raises:
+        registry.UnknownRule: the configuration names a rule that does not exist.
+    """
+    return _cards(settings.select, settings.ignored_codes(path))
+
+
+@lru_cache(maxsize=256)
+def _cards(selected: tuple[str, ...], ignored: tuple[str, ...]) -> tuple[registry.RuleCard, ...]:
+    dropped = {card.code for card in registry.select(ignored)} if ignored else set()
+    return tuple(card for card in registry.select(selected) if card.code not in dropped)
+
+
+def analyse(
+    source: sources.Source,
+    summary: ModuleSummary,
+    project: Project,
+    regions: FileRegions,
+    settings: Settings,
+) -> list[Finding]:
+    """The findings of one parsed file, sorted, without suppressed ones and those of too low a confidence."""
+    cards = enabled_cards(settings, source.path)
+    facts = FileFacts(source, summary, project, regions)
+    options = defer.Options(settings.defer_style, settings.carries_effects)
+    found = defer.find(facts, [card for card in cards if card.transform == "defer"], options)
+    kept = [f for f in found if f.confidence == "definite" or settings.confidence == "likely"]
+    return sorted(suppressions.apply(kept, source.text), key=lambda f: f.sort_key)
+
+
+# -- single sources --------------------------------------------------------------------------------------------------
+
+
+def lint_source(
+    source: bytes, path: Path, *, settings: Settings, project: index.Index | None = None
+) -> list[Finding]:
+    """The findings in a source that may differ from the file at `path`, in the context of the project around it.
+
+    Raises:
+        SourceError: the source cannot be read as Python.
+    """
+    parsed = sources.parse(source, path)
+    if b"torch" not in source and project is None:
+        return []
+    place = path.absolute()
+    try:
+        summary = summarize(parsed.tree)
+        around = (project or context_of(place)).with_source(place, summary)
+        parsed.path = place
+        found = analyse(parsed, summary, around.project, around.regions.get(place, _NO_REGIONS), settings)
+    except RecursionError as error:
+        raise sources.SourceError(path, "nested too deeply to analyse") from error
+    return [replace(finding, path=str(path)) for finding in found]
+
+
+def context_of(path: Path) -> index.Index:
+    """The index of the project around a file, made once per process."""
+    root, whole = index_root(path.parent)
+    return index.index_for(root, whole, path.parent)
+
+
+# -- trees -----------------------------------------------------------------------------------------------------------
+
+
+def lint_paths(
+    paths: Iterable[Path],
+    *,
+    settings_of: SettingsOf = load_settings,
+    jobs: int | None = None,
+    cache_folder: Path | None = None,
+    start: Callable[[int], Tick] = lambda _: lambda _: None,
+) -> Report:
+    """Lint files and folders.
+
+    `cache_folder` None: nothing is cached. `start` is called with the number of files and gives what is called with the
+    number of files that are done. A path that does not exist is a result with an error.
+    """
+    files, missing = collect(paths, settings_of)
+    jobs = jobs or cores()
+    cache = Cache(cache_folder)
+    results = missing
+    try:
+        by_project: dict[tuple[Path, bool], list[Path]] = {}
+        for path in files:
+            by_project.setdefault(index_root(path.parent), []).append(path)
+        groups = [
+            (index.files_of_project(linted[0].parent, linted), linted) for linted in by_project.values()
+        ]
+        tick = start(sum(len(members) + len(linted) for (_, members), linted in groups))
+        for (root, members), linted in groups:
+            built = index.build(root, members, cache, settings_of(root), jobs, tick)
+            results += lint_files(built, linted, cache, settings_of, jobs, tick)
+    finally:
+        cache.close()
+    return Report(sorted(results, key=lambda r: str(r.path)))
+
+
+def collect(paths: Iterable[Path], settings_of: SettingsOf) -> tuple[list[Path], list[FileResult]]:
+    """The files that the given paths stand for, each once, and an error for each path that does not exist."""
+    files: dict[Path, None] = {}
+    missing = []
+    for path in paths:
+        if path.is_dir():
+            files.update(dict.fromkeys(p.absolute() for p in python_files(path, settings_of)))
+        elif path.exists():
+            files[path.absolute()] = None
+        else:
+            missing.append(FileResult(path, error="no such file or folder"))
+    return sorted(files), missing
+
+
+def lint_files(
+    built: index.Index, linted: Sequence[Path], cache: Cache, settings_of: SettingsOf, jobs: int, tick: Tick
+) -> list[FileResult]:
+    """Lint files of one project."""
+    failed = [FileResult(path, error=built.errors[path]) for path in linted if path in built.errors]
+    sound = [path for path in linted if path not in built.errors]
+    whole = built.digest
+    keys = {path: _key(whole, built.digests[path], settings_of(path)) for path in sound}
+    known = cache.findings(keys)
+    results = [*failed, *(FileResult(path, tuple(found)) for path, found in known.items())]
+    fresh: list[FileResult] = []
+    todo = [path for path in sound if path not in known]
+    if todo:
+        interest = _interesting(built, todo, settings_of)
+        fresh = [FileResult(path) for path in todo if path not in interest]
+        work = [path for path in todo if path in interest]
+        fresh += in_order(_lint_chunk, work, jobs, _silent, _start_worker, (built, settings_of))
+        cache.store_findings((r.path, keys[r.path], r.findings) for r in fresh if r.error is None)
+    tick(len(linted))
+    return [*results, *fresh]
+
+
+def _silent(_: int) -> None:
+    return None
+
+
+def _key(project: bytes, content: bytes, settings: Settings) -> bytes:
+    parts = (__version__, project, content, settings, rules_digest())
+    return hashlib.blake2b(repr(parts).encode(), digest_size=16).digest()
+
+
+@lru_cache(maxsize=1)
+def rules_digest() -> bytes:
+    """Changes with the linter's own source, so that nobody is shown what an older one found."""
+    whole = hashlib.blake2b(digest_size=16)
+    own = Path(__file__).parent
+    for path in [*sorted(own.rglob("*.py")), *(card.path for card in registry.all_rules())]:
+        status = path.stat()
+        whole.update(f"{path.name}{status.st_mtime_ns}{status.st_size}".encode())
+    return whole.digest()
+
+
+def _interesting(built: index.Index, paths: Sequence[Path], settings_of: SettingsOf) -> set[Path]:
+    """The files with a function that calls something that a rule is about.
+
+    The regions are found first: following calls brings in files that do not mention torch, and forked workers then share
+    what was found.
+    """
+    _ = built.regions
+    found = set()
+    for path in paths:
+        summary = built.project.summaries.get(path)
+        if summary is None:
+            continue
+        cards = enabled_cards(settings_of(path), path)
+        wanted = {name.rpartition(".")[2] for card in cards for name in (*card.calls, *card.methods)}
+        for function in summary.functions.values():
+            if any(call.rpartition(".")[2] in wanted for call in function.calls):
+                found.add(path)
+                break
+    return found
+
+
+_worker: tuple[index.Index, SettingsOf] | None = None
+
+
+def _start_worker(built: index.Index, settings_of: SettingsOf) -> None:
+    global _worker
+    _worker = (built, settings_of)
+
+
+def _lint_chunk(paths: Sequence[Path]) -> list[FileResult]:
+    assert _worker is not None
+    built, settings_of = _worker
+    gc.disable()
+    try:
+        return [_lint_file(built, path, settings_of(path)) for path in paths]
+    finally:
+        gc.enable()
+
+
+def _lint_file(built: index.Index, path: Path, settings: Settings) -> FileResult:
+    summary = built.project.summary(path)
+    try:
+        parsed = sources.parse(sources.read(path), path)
+        if summary is None:
+            return FileResult(path)
+        regions = built.regions.get(path, _NO_REGIONS)
+        return FileResult(path, tuple(analyse(parsed, summary, built.project, regions, settings)))
+    except sources.SourceError as error:
+        return FileResult(path, error=error.message)
+    except RecursionError:
+        return FileResult(path, error="nested too deeply to analyse")
+
+
+# -- fixing ----------------------------------------------------------------------------------------------------------
+
+
+def fix_paths(
+    paths: Sequence[Path],
+    settings_of: SettingsOf = load_settings,
+    jobs: int | None = None,
+    cache_folder: Path | None = None,
+) -> Iterator[tuple[Path, FixResult | str]]:
+    """What fixing makes of each file, or why it could not be fixed; nothing is written."""
+    cache = Cache(cache_folder)
+    try:
+        by_project: dict[tuple[Path, bool], list[Path]] = {}
+        for path in paths:
+            by_project.setdefault(index_root(path.parent), []).append(path)
+        for wanted in by_project.values():
+            root, members = index.files_of_project(wanted[0].parent, wanted)
+            built = index.build(root, members, cache, settings_of(root), jobs or cores())
+            _ = built.regions
+            yield from in_order(
+                _fix_chunk, wanted, jobs or cores(), _silent, _start_worker, (built, settings_of)
+            )
+    finally:
+        cache.close()
+
+
+def _fix_chunk(paths: Sequence[Path]) -> list[tuple[Path, FixResult | str]]:
+    from graphmend_lint import fixing
+
+    assert _worker is not None
+    built, settings_of = _worker
+
+    def lint(source: bytes, path: Path, settings: Settings) -> list[Finding]:
+        return lint_source(source, path, settings=settings, project=built)
+
+    results: list[tuple[Path, FixResult | str]] = []
+    for path in paths:
+        try:
+            results.append(
+                (path, fixing.fix_source(sources.read(path), path, settings=settings_of(path), lint=lint))
+            )
+        except sources.SourceError as error:
+            results.append((path, error.message))
+    return results

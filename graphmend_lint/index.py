@@ -1,0 +1,219 @@
+"""The index of a project: summaries of its files, and the regions that follow from them.
+
+Made once per run and project; summaries come from the cache where a file has not changed.
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import os
+import symtable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from graphmend_lint.analysis import source as sources
+from graphmend_lint.analysis.project import Project, Symbol
+from graphmend_lint.analysis.regions import FileRegions, RegionFinder
+from graphmend_lint.analysis.summary import ModuleSummary, summarize
+from graphmend_lint.cache import Cache
+from graphmend_lint.config import Settings, load_settings
+from graphmend_lint.discovery import index_root, python_files
+from graphmend_lint.parallel import in_order
+
+#: A tree with more files than this is no project (a home folder under version control): only what is linted is indexed.
+MAX_FILES = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """What reading a file gave. `summary` is None for a file that does not mention torch (or cannot be read)."""
+
+    path: Path
+    mtime: int
+    size: int
+    digest: bytes
+    summary: ModuleSummary | None
+    error: str | None
+
+
+def scan(path: Path) -> Scanned:
+    """Read, check and summarise one file."""
+    try:
+        status = path.stat()
+        content = sources.read(path)
+    except (OSError, sources.SourceError) as error:
+        text = (
+            error.message
+            if isinstance(error, sources.SourceError)
+            else (error.strerror or str(error)).lower()
+        )
+        return Scanned(path, 0, 0, b"", None, text)
+    digest = hashlib.blake2b(content, digest_size=16).digest()
+    seen = (path, status.st_mtime_ns, status.st_size, digest)
+    try:
+        if b"torch" not in content:
+            _check_syntax(content, path)
+            return Scanned(*seen, None, None)
+        return Scanned(*seen, summarize(sources.parse(content, path).tree), None)
+    except sources.SourceError as error:
+        return Scanned(*seen, None, error.message)
+    except RecursionError:
+        return Scanned(*seen, None, "nested too deeply to analyse")
+
+
+def _check_syntax(content: bytes, path: Path) -> None:
+    """Raise `SourceError` for what is not Python; the symbol table needs no Python objects for the tree: half the time."""
+    try:
+        symtable.symtable(sources.decode(content, path), str(path), "exec")
+    except (SyntaxError, RecursionError, MemoryError, ValueError):
+        sources.parse(content, path)
+
+
+def scan_many(paths: Sequence[Path]) -> list[Scanned]:
+    """`scan` for a worker: the collector only costs time while trees are built and dropped."""
+    gc.disable()
+    try:
+        return [scan(path) for path in paths]
+    finally:
+        gc.enable()
+
+
+@dataclass(slots=True)
+class Index:
+    """A project, ready for questions. `digests` are those of all its files, `errors` those that cannot be read."""
+
+    root: Path
+    digests: dict[Path, bytes]
+    errors: dict[Path, str]
+    entries: tuple[str, ...] = ()
+    summaries: Callable[[], dict[Path, ModuleSummary | None]] = dict
+    _project: Project | None = field(default=None, repr=False)
+    _regions: dict[Path, FileRegions] | None = field(default=None, repr=False)
+
+    @property
+    def digest(self) -> bytes:
+        """Changes whenever any file of the project does."""
+        whole = hashlib.blake2b(repr(self.entries).encode(), digest_size=16)
+        for path in sorted(self.digests):
+            whole.update(str(path).encode(errors="replace"))
+            whole.update(self.digests[path])
+        return whole.digest()
+
+    @property
+    def project(self) -> Project:
+        if self._project is None:
+            self._project = Project(_load, self.summaries())
+        return self._project
+
+    @property
+    def regions(self) -> dict[Path, FileRegions]:
+        if self._regions is None:
+            self._regions = find_regions(self.project, self.entries)
+        return self._regions
+
+    def with_source(self, path: Path, summary: ModuleSummary) -> Index:
+        """This index with another content of one file; the regions are found again only if calls changed."""
+        old = self.project.summary(path)
+        changed = Index(self.root, self.digests, self.errors, self.entries)
+        changed._project = Project(_load, {**self.project.summaries, path: summary})
+        changed._regions = self.regions if old is not None and _same_calls(old, summary) else None
+        return changed
+
+
+#: Names that our own fixes bring in: they reach nothing.
+_OWN_NAMES = frozenset({"deferred", "when", "formatted", "percent"})
+
+
+def _same_calls(old: ModuleSummary, new: ModuleSummary) -> bool:
+    def essence(summary: ModuleSummary) -> dict[str, frozenset[str]]:
+        return {
+            name: frozenset(r for r in f.refs if r.partition(".")[0] not in _OWN_NAMES)
+            for name, f in summary.functions.items()
+        }
+
+    before, after = essence(old), essence(new)
+    return before.keys() == after.keys() and all(after[name] <= before[name] for name in after)
+
+
+def _load(path: Path) -> ModuleSummary | None:
+    try:
+        return summarize(sources.parse(sources.read(path), path).tree)
+    except (sources.SourceError, RecursionError):
+        return None
+
+
+def find_regions(project: Project, entries: Iterable[str]) -> dict[Path, FileRegions]:
+    """The regions of every file, with the entries that the configuration names ("package.module:function")."""
+    finder = RegionFinder(project)
+    for entry in entries:
+        module, _, qualname = entry.partition(":")
+        for path, summary in project.summaries.items():
+            if summary is not None and qualname in summary.functions and project.place(path)[1] == module:
+                finder.enqueue(Symbol("function", path, qualname), f"`{entry}` in entries")
+    return finder.run()
+
+
+def build(
+    root: Path,
+    files: Sequence[Path],
+    cache: Cache,
+    settings: Settings,
+    jobs: int = 1,
+    tick: Callable[[int], None] = lambda _: None,
+) -> Index:
+    """The index of the files of one project."""
+    known = cache.files(files)
+    digests: dict[Path, bytes] = {}
+    stale: list[Path] = []
+    for path in files:
+        seen = known.get(path)
+        try:
+            status = os.stat(path)
+        except OSError:
+            stale.append(path)
+            continue
+        if seen is not None and seen[:2] == (status.st_mtime_ns, status.st_size):
+            digests[path] = seen[2]
+        else:
+            stale.append(path)
+    tick(len(files) - len(stale))
+    fresh: dict[Path, ModuleSummary | None] = {}
+    errors: dict[Path, str] = {}
+    rows = []
+    for scanned in in_order(scan_many, stale, jobs, tick):
+        digests[scanned.path] = scanned.digest
+        if scanned.error is not None:
+            errors[scanned.path] = scanned.error
+        else:
+            rows.append((scanned.path, scanned.mtime, scanned.size, scanned.digest, scanned.summary))
+            fresh[scanned.path] = scanned.summary
+    cache.store_files(rows)
+    unchanged = {path: digests[path] for path in files if path not in fresh and path not in errors}
+
+    def summaries() -> dict[Path, ModuleSummary | None]:
+        stored = {**cache.summaries(unchanged), **fresh}
+        return {path: stored[path] for path in files if stored.get(path) is not None}
+
+    return Index(root, digests, errors, settings.entries, summaries)
+
+
+def files_of_project(folder: Path, linted: Iterable[Path]) -> tuple[Path, list[Path]]:
+    """The root of the project around `folder`, and its files; `linted` ones belong to it in any case."""
+    root, whole = index_root(folder)
+    found = list(python_files(root, load_settings)) if whole else []
+    if len(found) > MAX_FILES:
+        found = []
+    return root, sorted({*found, *linted})
+
+
+@lru_cache(maxsize=8)
+def index_for(root: Path, whole: bool, folder: Path) -> Index:
+    """The index that one process keeps for linting single sources (an editor, Fixit's workers)."""
+    from graphmend_lint.cache import default_folder
+
+    cache = Cache(default_folder())
+    files = list(python_files(root, load_settings)) if whole else sorted(folder.glob("*.py"))
+    return build(root, files if len(files) <= MAX_FILES else [], cache, load_settings(folder))
