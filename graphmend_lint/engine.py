@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from graphmend_lint import __version__, index, registry, suppressions
 from graphmend_lint.analysis import source as sources
-from graphmend_lint.analysis.facts import FileFacts
+from graphmend_lint.analysis.facts import FileFacts, may_interest
 from graphmend_lint.analysis.project import Project
 from graphmend_lint.analysis.regions import FileRegions
 from graphmend_lint.analysis.summary import ModuleSummary, summarize
@@ -220,18 +220,16 @@ def _interesting(built: index.Index, paths: Sequence[Path], settings_of: Setting
     The regions are found first: following calls brings in files that do not mention torch, and forked workers then share
     what was found.
     """
-    _ = built.regions
+    everywhere = built.regions
     found = set()
     for path in paths:
         summary = built.project.summaries.get(path)
         if summary is None:
             continue
-        cards = enabled_cards(settings_of(path), path)
-        wanted = {name.rpartition(".")[2] for card in cards for name in (*card.calls, *card.methods)}
-        for function in summary.functions.values():
-            if any(call.rpartition(".")[2] in wanted for call in function.calls):
-                found.add(path)
-                break
+        wanted = defer.called_names(enabled_cards(settings_of(path), path))
+        regions = everywhere.get(path, _NO_REGIONS)
+        if any(may_interest(summary, function, regions, wanted) for function in summary.functions.values()):
+            found.add(path)
     return found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from graphmend_lint.analysis.names import dotted
@@ -16,35 +15,52 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 _BUILTINS = frozenset(dir(builtins))
 
 
-@dataclass(slots=True)
 class Scope:
-    """One function: its own names, and the functions around it (innermost first)."""
+    """One function: its own names, found when first asked for, and the functions around it (innermost first)."""
 
-    node: FunctionNode
-    qualname: str
-    class_name: str | None
-    outer: Scope | None = None
-    local: set[str] = field(default_factory=set)
-    imports: dict[str, str] = field(default_factory=dict)
+    def __init__(
+        self, node: FunctionNode, qualname: str, class_name: str | None, outer: Scope | None = None
+    ) -> None:
+        self.node = node
+        self.qualname = qualname
+        self.class_name = class_name
+        self.outer = outer
+        self._local: set[str] | None = None
+        self._imports: dict[str, str] = {}
 
-    def __post_init__(self) -> None:
-        arguments = self.node.args
-        every = (
-            *arguments.posonlyargs,
-            *arguments.args,
-            *arguments.kwonlyargs,
-            arguments.vararg,
-            arguments.kwarg,
-        )
-        self.local.update(a.arg for a in every if a is not None)
-        shared: set[str] = set()
-        self._collect(self.node.body, shared)
-        self.local -= shared
+    @property
+    def local(self) -> set[str]:
+        """Names that the function binds: parameters, assignments, imports, definitions."""
+        if self._local is None:
+            arguments = self.node.args
+            every = (
+                *arguments.posonlyargs,
+                *arguments.args,
+                *arguments.kwonlyargs,
+                arguments.vararg,
+                arguments.kwarg,
+            )
+            self._local = {a.arg for a in every if a is not None}
+            shared: set[str] = set()
+            self._collect(self.node.body, shared)
+            self._local -= shared
+        return self._local
+
+    @property
+    def imports(self) -> dict[str, str]:
+        """What the function's own imports bind, as in `ModuleSummary.imports`."""
+        _ = self.local
+        return self._imports
+
+    @property
+    def _names(self) -> set[str]:
+        assert self._local is not None
+        return self._local
 
     def _collect(self, body: list[ast.stmt], shared: set[str]) -> None:
         for statement in body:
             if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                self.local.add(statement.name)
+                self._names.add(statement.name)
                 continue
             if isinstance(statement, (ast.Global, ast.Nonlocal)):
                 shared.update(statement.names)
@@ -62,13 +78,13 @@ class Scope:
                 self._collect_targets(statement)
             for handler in getattr(statement, "handlers", ()):
                 if handler.name:
-                    self.local.add(handler.name)
+                    self._names.add(handler.name)
             for block in blocks(statement):
                 self._collect(block, shared)
 
     def _bind_import(self, name: str, target: str | None) -> None:
-        self.local.add(name)
-        self.imports[name] = target or name
+        self._names.add(name)
+        self._imports[name] = target or name
 
     def _collect_targets(self, statement: ast.stmt) -> None:
         stack: list[ast.AST] = [
@@ -81,9 +97,9 @@ class Scope:
         while stack:
             node = stack.pop()
             if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
-                self.local.add(node.id)
+                self._names.add(node.id)
             elif isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
-                self.local.add(node.name)
+                self._names.add(node.name)
             elif isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
                 stack.extend(n for n in ast.walk(node) if isinstance(n, ast.NamedExpr))
                 continue

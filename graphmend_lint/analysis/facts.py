@@ -37,6 +37,23 @@ class FunctionFacts:
         return Walk(self.values)
 
 
+#: Libraries whose functions share names with logger methods (`math.log`) and are never those.
+_MATHS = frozenset({"torch", "math", "cmath", "numpy", "jax", "tensorflow"})
+
+
+def may_interest(
+    summary: ModuleSummary, function: FunctionSummary, regions: FileRegions, wanted: frozenset[str]
+) -> bool:
+    """A cheap test, on summaries alone: may the function be in a region and call something named in `wanted`?"""
+    if function.qualname not in regions.reached and is_host_function(function):
+        return False
+    return any(
+        call.rpartition(".")[2] in wanted
+        and summary.imports.get(call.partition(".")[0], "").partition(".")[0] not in _MATHS
+        for call in function.calls
+    )
+
+
 class FileFacts:
     """The facts of one file. `regions` come from the project's call graph."""
 
@@ -54,7 +71,7 @@ class FileFacts:
         """The functions in a region that call something whose last name is in `interesting`."""
         for scope in self._scopes(self.source.tree.body, "", None, None):
             summary = self.summary.functions.get(scope.qualname)
-            if summary is None or not any(c.rpartition(".")[2] in interesting for c in summary.calls):
+            if summary is None or not may_interest(self.summary, summary, self.regions, interesting):
                 continue
             values = Values(self.bindings, scope)
             region = self.region(summary, values)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from graphmend_lint.analysis.summary import ClassSummary, FunctionSummary, ModuleSummary
 
 SymbolKind = Literal["module", "function", "class", "value", "external"]
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(NamedTuple):
     """What a name stands for. `path` is the defining file, None outside the project.
 
     `name` is the qualname inside that file, or the whole dotted name for an external symbol.
@@ -56,6 +54,7 @@ class Project:
         self._found: dict[tuple[Path, str], Path | None] = {}
         self._resolved: dict[tuple[Path, str], Symbol] = {}
         self._mro: dict[tuple[Path, str], tuple[Symbol, ...]] = {}
+        self._methods: dict[tuple[Symbol, str, bool], Symbol | None] = {}
         self._own_packages = {
             (root, name.partition(".")[0]) for root, name in map(self.place, self.summaries)
         }
@@ -187,6 +186,12 @@ class Project:
 
     def method(self, symbol: Symbol, name: str, *, above: bool = False) -> Symbol | None:
         """The function that `instance.name` finds, by the project's part of the class hierarchy."""
+        key = (symbol, name, above)
+        if key not in self._methods:
+            self._methods[key] = self._find_method(symbol, name, above)
+        return self._methods[key]
+
+    def _find_method(self, symbol: Symbol, name: str, above: bool) -> Symbol | None:
         for ancestor in self.ancestors(symbol)[1 if above else 0 :]:
             summary = self.class_(ancestor)
             if summary and name in summary.methods:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import deque
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from graphmend_lint.analysis.names import dotted
@@ -312,6 +313,7 @@ class RegionFinder:
         return symbol if symbol.kind == "class" else None
 
 
+@lru_cache(maxsize=4096)
 def _single_class(annotation: str) -> str | None:
     """The one class that an annotation such as `Optional[Cache]` or `"Cache | None"` names."""
     if not annotation:

@@ -52,7 +52,11 @@ class Source:
 
     def segment(self, node: ast.expr) -> str:
         """The text of an expression on one line, for messages."""
-        return " ".join((ast.get_source_segment(self.text, node) or ast.unparse(node)).split())
+        span = self.span(node)
+        lines = self.lines[span.line - 1 : span.end_line]
+        lines[-1] = lines[-1][: span.end_column]
+        lines[0] = lines[0][span.column :]
+        return " ".join(" ".join(lines).split())
 
 
 def read(path: Path) -> bytes:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from graphmend_lint.analysis.names import dotted, known_while_tracing
 
 #: Bump when the shape or meaning of a summary changes: cached ones of another version are ignored.
-VERSION = 1
+VERSION = 2
 
 MODULE_BODY = "<module>"
 
@@ -240,7 +240,7 @@ class _Summarizer:
             class_name,
             _decorators(node),
             tuple((a.arg, ast.unparse(a.annotation) if a.annotation else "") for a in arguments),
-            frozenset(body.refs),
+            frozenset(body.outer_refs()),
             frozenset(body.calls),
             tuple(body.returns),
             body.locals,
@@ -282,6 +282,7 @@ class _Body:
 
     def __init__(self) -> None:
         self.refs: set[str] = set()
+        self.stores: set[str] = set()
         self.calls: set[str] = set()
         self.returns: list[str] = []
         self.locals: dict[str, str] = {}
@@ -317,6 +318,13 @@ class _Body:
             for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
                 self._assign(target, callee)
 
+    def outer_refs(self) -> Iterator[str]:
+        """The names that may stand for something defined elsewhere: not plain local variables."""
+        for ref in self.refs:
+            first = ref.partition(".")[0]
+            if first not in self.stores or first in self.locals:
+                yield ref
+
     def _assign(self, target: ast.expr, callee: str | None) -> None:
         if isinstance(target, ast.Name) and callee:
             self.locals[target.id] = callee
@@ -330,31 +338,60 @@ class _Body:
             else:
                 self.self_calls.setdefault(target.attr, callee)
 
-    def expression(self, root: ast.expr) -> None:
+    def expression(self, root: ast.AST) -> None:
+        """Note every name and call in an expression. The hot loop of the index: it sees each node of a project."""
         stack: list[ast.AST] = [root]
         while stack:
             node = stack.pop()
-            if isinstance(node, ast.Constant):
+            kind = node.__class__
+            if kind is ast.Name:
+                names = self.refs if node.ctx.__class__ is ast.Load else self.stores  # type: ignore[attr-defined]
+                names.add(node.id)  # type: ignore[attr-defined]
                 continue
-            if isinstance(node, (ast.Name, ast.Attribute)):
+            if kind is ast.Attribute:
                 name = dotted(node)
-                if name is not None:
-                    if isinstance(node.ctx, ast.Load):
-                        self.refs.add(name)
-                    continue
-            elif isinstance(node, ast.Call):
-                name = dotted(node.func)
-                if name is None and isinstance(node.func, ast.Attribute):
-                    name = f"?.{node.func.attr}"
-                if name == "self.register_buffer" and node.args and isinstance(node.args[0], ast.Constant):
-                    self.buffers.add(str(node.args[0].value))
-                if name is not None:
-                    self.calls.add(name)
-                    if name.rpartition(".")[2] in _COMPILE_NAMES:
-                        self.compile_calls.append(node)
-            elif isinstance(node, (ast.Yield, ast.YieldFrom)):
+                if name is None:
+                    stack.append(node.value)  # type: ignore[attr-defined]
+                elif node.ctx.__class__ is ast.Load:  # type: ignore[attr-defined]
+                    self.refs.add(name)
+                continue
+            if kind is ast.Call:
+                self._call(node)  # type: ignore[arg-type]
+            elif kind is ast.Yield or kind is ast.YieldFrom:
                 self.is_generator = True
-            stack.extend(ast.iter_child_nodes(node))
+            for attribute in _CHILDREN[kind]:
+                value = getattr(node, attribute)
+                if value.__class__ is list:
+                    stack.extend(value)
+                elif value is not None:
+                    stack.append(value)
+
+    def _call(self, node: ast.Call) -> None:
+        name = dotted(node.func)
+        if name is None:
+            if not isinstance(node.func, ast.Attribute):
+                return
+            name = f"?.{node.func.attr}"
+        self.calls.add(name)
+        if name == "self.register_buffer" and node.args and isinstance(node.args[0], ast.Constant):
+            self.buffers.add(str(node.args[0].value))
+        if name.rpartition(".")[2] in _COMPILE_NAMES:
+            self.compile_calls.append(node)
+
+
+class _Children(dict[type, tuple[str, ...]]):
+    """The attributes of a node that hold expressions, by the node's class; what is no node has none."""
+
+    def __missing__(self, kind: type) -> tuple[str, ...]:
+        skipped = {"ctx", "op", "ops", "kind", "conversion", "is_async", "arg", "str", "type_comment"}
+        if kind is ast.Constant or not issubclass(kind, ast.AST):
+            self[kind] = ()
+        else:
+            self[kind] = tuple(name for name in kind._fields if name not in skipped)
+        return self[kind]
+
+
+_CHILDREN = _Children()
 
 
 def live_statements(body: list[ast.stmt], resolve: object) -> Iterator[ast.stmt]:

@@ -16,7 +16,7 @@ code computes them always.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -120,12 +120,16 @@ class _Site:
     obstacle: Obstacle | None = None
 
 
+def called_names(cards: Iterable[Card]) -> frozenset[str]:
+    """The last names of everything that the rules in `cards` are about."""
+    return frozenset(name.rpartition(".")[2] for card in cards for name in (*card.calls, *card.methods))
+
+
 def find(facts: FileFacts, cards: Sequence[Card], options: Options) -> Iterator[Finding]:
     """The findings of every rule in `cards` that builds on this transformation."""
     calls = {name: card for card in cards for name in card.calls}
     methods = {name: card for card in cards for name in card.methods}
-    interesting = frozenset(name.rpartition(".")[2] for name in calls) | frozenset(methods)
-    for function in facts.functions(interesting):
+    for function in facts.functions(called_names(cards)):
         yield from _Function(facts, function, calls, methods, options).findings()
 
 
