@@ -1,0 +1,1 @@
+"""Benchmarks: commands that print the figures which the documentation quotes."""
