@@ -305,6 +305,109 @@ def _fix_stdin(settings_of: Callable[[Path], Settings], common: dict[str, Any], 
     return 1 if outcome.remaining else 0
 
 
+# -- verify ----------------------------------------------------------------------------------------------------------
+
+
+@main.command(context_settings=CONTEXT)
+@click.argument("target", required=False)
+@click.option(
+    "--fix-path",
+    "fix_paths",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Fix these files. Default: those that the target's calls execute.",
+)
+@click.option(
+    "--backend", help="Backend of torch.compile. Default: eager, where outputs must agree bit for bit."
+)
+@click.option("--mode", help="Mode of torch.compile, such as reduce-overhead.")
+@click.option("--dynamic/--static", default=None, help="Compile for dynamic shapes, or for each shape.")
+@click.option("--device", help="cpu, cuda or auto (the GPU where torch sees one).")
+@click.option("--dtype", help="Convert the model and its floating inputs, for example float16.")
+@click.option("--calls", type=click.IntRange(1), help="How often the sequence of input sets is run.")
+@click.option("--train", is_flag=True, help="Leave the model in training mode.")
+@click.option("--grad", is_flag=True, help="Compare gradients too.")
+@click.option("--tolerance", type=float, help="Absolute and relative, for compiled outputs.")
+@click.option("--timeout", type=float, help="Seconds for each arm.")
+@click.option("--seed", type=int, help="Seed of every call.")
+@click.option("--unsafe-fixes", is_flag=True, help="Also apply fixes that rest on something not proven.")
+@click.option("--json", "as_json", is_flag=True, help="The verdict as JSON.")
+def verify(
+    target: str | None, fix_paths: tuple[Path, ...], as_json: bool, unsafe_fixes: bool, **given: Any
+) -> None:
+    """Prove that the fixes change nothing but the breaks: run TARGET as it is and fixed, and compare.
+
+    TARGET is `module:callable` or `file.py:callable`. The callable takes no arguments and returns a model (or function) and a
+    list of input sets: `(model, [(x,), {"x": x}, ...])`. Without TARGET, the [[tool.graphmend.verify]] entries are run.
+
+    This runs your code, in subprocesses. Your files are not changed. Needs torch (`pip install "graphmend-lint[verify]"`).
+    Exit code 0: proven; 1: a difference, or no fewer breaks; 2: could not run.
+
+    \b
+    Examples:
+      graphmend verify mymodels.bert:build
+      graphmend verify examples/demo.py:build --backend inductor --grad
+    """
+    from graphmend_lint.verify import command
+
+    options = {name: value for name, value in given.items() if value not in (None, False)}
+    with _errors():
+        settings = load_settings(Path.cwd())
+    entries = [{"target": target}] if target else list(settings.verify)
+    if not entries:
+        raise click.UsageError("no TARGET given, and no [[tool.graphmend.verify]] in pyproject.toml")
+    codes = []
+    for entry in entries:
+        with _errors():
+            run = _verify_options({**_entry_options(entry, settings), **options})
+            codes.append(
+                command.run(
+                    entry["target"],
+                    _fix_for_verify(unsafe_fixes),
+                    fix_paths=fix_paths or [Path(p) for p in entry.get("fix-path", ())],
+                    options=run,
+                    json_output=as_json,
+                )
+            )
+    sys.exit(max(codes))
+
+
+def _entry_options(entry: dict[str, Any], settings: Settings) -> dict[str, Any]:
+    from dataclasses import fields
+
+    from graphmend_lint.verify import Options
+
+    known = {field.name for field in fields(Options)}
+    options = {name: value for name, value in entry.items() if name not in ("target", "fix-path")}
+    unknown = sorted(options.keys() - known)
+    if unknown:
+        raise ConfigError(f'{settings.source}: [[tool.graphmend.verify]] has no key "{unknown[0]}"')
+    return options
+
+
+def _verify_options(values: dict[str, Any]) -> Any:
+    from graphmend_lint.verify import Options
+
+    return Options(**values)
+
+
+def _fix_for_verify(unsafe_fixes: bool) -> Callable[[list[Path]], dict[Path, FixResult]]:
+    """What the fixes make of the files that a target executes."""
+    from graphmend_lint import engine
+    from graphmend_lint.cache import default_folder
+
+    def settings_of(path: Path) -> Settings:
+        found = load_settings(path)
+        return replace(found, unsafe_fixes=True) if unsafe_fixes else found
+
+    def fix_files(paths: list[Path]) -> dict[Path, FixResult]:
+        found = engine.fix_paths(paths, settings_of, cache_folder=default_folder())
+        return {path: outcome for path, outcome in found if not isinstance(outcome, str)}
+
+    return fix_files
+
+
 # -- rules -----------------------------------------------------------------------------------------------------------
 
 
