@@ -21,7 +21,8 @@ from graphmend_lint.report import text
 
 if TYPE_CHECKING:
     from graphmend_lint.engine import FileResult, Report
-    from graphmend_lint.fixing import FixResult
+    from graphmend_lint.findings import Finding
+    from graphmend_lint.fixing import FixResult, Lint
 
 STDIN = Path("-")
 
@@ -122,7 +123,8 @@ def lint(
     paths = paths or (Path(),)
     settings_of = _settings_of(common)
     if show_settings:
-        _show_settings(settings_of(paths[0]))
+        with _errors():
+            _show_settings(settings_of(paths[0]))
         return
     if show_files:
         _show_files(paths, settings_of)
@@ -148,7 +150,7 @@ def _lint(paths: Sequence[Path], settings_of: Callable[[Path], Settings], common
     from graphmend_lint import engine
 
     with _errors():
-        if STDIN in paths:
+        if _is_stdin(paths):
             return engine.Report([_lint_stdin(settings_of, common)])
         with _progress(common["quiet"]) as start:
             return engine.lint_paths(
@@ -165,11 +167,31 @@ def _lint_stdin(settings_of: Callable[[Path], Settings], common: dict[str, Any])
     from graphmend_lint.analysis.source import SourceError
 
     path = common["stdin_filename"] or Path("<stdin>")
+    lint = _linter_of(path, settings_of, common)
     try:
-        found = engine.lint_source(sys.stdin.buffer.read(), path, settings=settings_of(path))
+        found = lint(sys.stdin.buffer.read(), path, settings_of(path))
     except SourceError as error:
         return engine.FileResult(path, error=error.message)
     return engine.FileResult(path, tuple(found))
+
+
+def _linter_of(path: Path, settings_of: Callable[[Path], Settings], common: dict[str, Any]) -> Lint:
+    """Lints sources in the context of the project around `path`."""
+    from graphmend_lint import engine
+
+    engine.check_rules(settings_of(path))
+    project = engine.project_around(path, settings_of, _cache_folder(common))
+
+    def lint(source: bytes, path: Path, settings: Settings) -> list[Finding]:
+        return engine.lint_source(source, path, settings=settings, project=project)
+
+    return lint
+
+
+def _is_stdin(paths: Sequence[Path]) -> bool:
+    if STDIN in paths and len(paths) > 1:
+        raise click.UsageError("`-` stands alone: other paths would not be read")
+    return STDIN in paths
 
 
 def _show_settings(settings: Settings) -> None:
@@ -224,7 +246,7 @@ def fix(
         found = base_settings(path)
         return replace(found, unsafe_fixes=True) if unsafe_fixes else found
 
-    if STDIN in paths:
+    if _is_stdin(paths):
         sys.exit(_fix_stdin(settings_of, common, diff))
     report = _lint(paths or (Path(),), settings_of, common)
     outcomes, failed = _fix_files(report, settings_of, common, write=not diff)
@@ -251,6 +273,7 @@ def _fix_files(
 ) -> tuple[dict[Path, FixResult], list[FileResult]]:
     """Fix every file that has a fix; with `write` false, print the diffs."""
     from graphmend_lint import engine, fixing
+    from graphmend_lint.analysis.source import reason
 
     wanted = {
         Path(f.path)
@@ -266,20 +289,22 @@ def _fix_files(
             if isinstance(outcome, str):
                 failed.append(engine.FileResult(path, error=outcome))
                 continue
+            failed += [
+                engine.FileResult(path, error=problem.removeprefix(f"{path}: ")) for problem in outcome.problems
+            ]
+            if outcome.changed and write:
+                try:
+                    fixing.write_result(path, outcome)
+                except OSError as error:
+                    why = str(error) if isinstance(error, fixing.FileChanged) else reason(error)
+                    failed.append(
+                        engine.FileResult(path, error=f"not written: {why.removeprefix(f'{path}: ')}")
+                    )
+                    continue
+            elif outcome.changed:
+                shown = text.shown_path(path, Path.cwd())
+                click.echo(fixing.unified_diff(outcome.before, outcome.source, shown), nl=False)
             outcomes[path] = outcome
-            failed += [engine.FileResult(path, error=problem) for problem in outcome.problems]
-            if not outcome.changed:
-                continue
-            before = path.read_bytes()
-            if not write:
-                click.echo(
-                    fixing.unified_diff(before, outcome.source, text.shown_path(path, Path.cwd())), nl=False
-                )
-                continue
-            try:
-                fixing.write_whole(path, outcome.source)
-            except OSError as error:
-                failed.append(engine.FileResult(path, error=f"not written: {error.strerror or error}"))
     return outcomes, failed
 
 
@@ -291,18 +316,21 @@ def _fix_stdin(settings_of: Callable[[Path], Settings], common: dict[str, Any], 
     source = sys.stdin.buffer.read()
     with _errors():
         try:
-            outcome = fixing.fix_source(source, path, settings=settings_of(path))
+            lint = _linter_of(path, settings_of, common)
+            outcome = fixing.fix_source(source, path, settings=settings_of(path), lint=lint)
         except SourceError as error:
             if not diff:
                 sys.stdout.buffer.write(source)
             raise Failure(str(error)) from error
+    for problem in outcome.problems:
+        click.echo(f"error: {problem}", err=True)
     if diff:
         click.echo(fixing.unified_diff(source, outcome.source, str(path)), nl=False)
-        return int(outcome.changed)
+        return 2 if outcome.problems else int(outcome.changed)
     sys.stdout.buffer.write(outcome.source)
     for finding in outcome.remaining:
         click.echo(text.line(finding, Path.cwd()), err=True)
-    return 1 if outcome.remaining else 0
+    return 2 if outcome.problems else int(bool(outcome.remaining))
 
 
 # -- verify ----------------------------------------------------------------------------------------------------------
@@ -487,8 +515,15 @@ def vendor(path: Path, force: bool) -> None:
 
 def _settings_of(common: dict[str, Any]) -> Callable[[Path], Settings]:
     """How a path gets its settings, with what the command line changes in them."""
+    from graphmend_lint import registry
+
     with _errors():
         given = load_file(common["config"]) if common["config"] else None
+        for option in ("select", "ignore"):
+            try:
+                registry.select(_split(common[option]))
+            except registry.UnknownRule as error:
+                raise Failure(f"--{option}: {error}") from error
 
     def settings_of(path: Path) -> Settings:
         found = given or (Settings() if common["isolated"] else load_settings(path))

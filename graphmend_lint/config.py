@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -57,6 +58,11 @@ class Settings:
     verify: tuple[dict[str, Any], ...] = field(default=(), hash=False)
 
     @property
+    def where(self) -> str:
+        """How a message about these settings begins."""
+        return f"{self.source}: [tool.graphmend] " if self.source else ""
+
+    @property
     def carries_effects(self) -> bool:
         """Whether the oldest torch to support has effectful operators (2.11 is the oldest known to work)."""
         return tuple(int(part) for part in self.target_torch.split(".")[:2]) >= (2, 11)
@@ -82,8 +88,12 @@ def _matcher(patterns: tuple[str, ...]) -> pathspec.PathSpec[Any]:
 
 
 def _relative(path: Path, root: Path | None) -> str | None:
+    """The path below `root` by which patterns know a file. A link goes by its own name, wherever it leads."""
+    if root is None:
+        return path.name
     try:
-        return path.resolve().relative_to(root.resolve()).as_posix() if root else path.name
+        place = Path(os.path.realpath(path.parent), path.name)
+        return place.relative_to(os.path.realpath(root)).as_posix()
     except ValueError:
         return None
 

@@ -16,12 +16,17 @@ _ROOT_MARKS = ("pyproject.toml", ".git", ".hg", "setup.py", "setup.cfg")
 _EXCLUDED = pathspec.PathSpec.from_lines("gitignore", DEFAULT_EXCLUDE)
 
 
-def python_files(folder: Path, settings: Callable[[Path], Settings]) -> Iterator[Path]:
+def python_files(
+    folder: Path,
+    settings: Callable[[Path], Settings],
+    unreadable: Callable[[OSError], None] | None = None,
+) -> Iterator[Path]:
     """Every `.py` and `.pyi` file below a folder, sorted, without what is excluded by default or by configuration.
 
-    Links to folders are not followed, so that a link cannot lead out of the project or in circles.
+    Links to folders are not followed, so that a link cannot lead out of the project or in circles. `unreadable` hears of
+    folders that cannot be listed.
     """
-    for current, folders, files in os.walk(folder):
+    for current, folders, files in os.walk(folder, onerror=unreadable):
         here = Path(current)
         folders[:] = sorted(
             f

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -21,7 +23,7 @@ from graphmend_lint.analysis.project import Project
 from graphmend_lint.analysis.regions import FileRegions
 from graphmend_lint.analysis.summary import ModuleSummary, summarize
 from graphmend_lint.cache import Cache
-from graphmend_lint.config import Settings, load_settings
+from graphmend_lint.config import ConfigError, Settings, load_settings
 from graphmend_lint.discovery import index_root, python_files
 from graphmend_lint.findings import Finding
 from graphmend_lint.parallel import cores, in_order
@@ -75,6 +77,20 @@ def _cards(selected: tuple[str, ...], ignored: tuple[str, ...]) -> tuple[registr
     return tuple(card for card in registry.select(selected) if card.code not in dropped)
 
 
+@lru_cache(maxsize=256)
+def check_rules(settings: Settings) -> None:
+    """Raise `ConfigError` where the settings name a rule that does not exist, or leave no rule to run."""
+    lists = {"select": settings.select, "ignore": settings.ignore}
+    lists |= {f'per-file-ignores "{pattern}"': codes for pattern, codes in settings.per_file_ignores}
+    for key, codes in lists.items():
+        try:
+            registry.select(codes)
+        except registry.UnknownRule as error:
+            raise ConfigError(f"{settings.where}{key}: {error}") from error
+    if not _cards(settings.select, settings.ignore):
+        raise ConfigError(f"{settings.where}select: no rule is left to run")
+
+
 def analyse(
     source: sources.Source,
     summary: ModuleSummary,
@@ -102,6 +118,7 @@ def lint_source(
     Raises:
         SourceError: the source cannot be read as Python.
     """
+    check_rules(settings)
     parsed = sources.parse(source, path)
     if b"torch" not in source and project is None:
         return []
@@ -120,6 +137,19 @@ def context_of(path: Path) -> index.Index:
     """The index of the project around a file, made once per process."""
     root, whole = index_root(path.parent)
     return index.index_for(root, whole, path.parent)
+
+
+def project_around(path: Path, settings_of: SettingsOf, cache_folder: Path | None) -> index.Index:
+    """The index of the project around a file that need not exist, as `lint_paths` would make it."""
+    cache = Cache(cache_folder)
+    try:
+        place = path.absolute()
+        root, members = index.files_of_project(place.parent, [place] if place.is_file() else [], settings_of)
+        built = index.build(root, members, cache, settings_of(root))
+        _ = built.regions
+        return built
+    finally:
+        cache.close()
 
 
 # -- trees -----------------------------------------------------------------------------------------------------------
@@ -147,7 +177,8 @@ def lint_paths(
         for path in files:
             by_project.setdefault(index_root(path.parent), []).append(path)
         groups = [
-            (index.files_of_project(linted[0].parent, linted), linted) for linted in by_project.values()
+            (index.files_of_project(linted[0].parent, linted, settings_of), linted)
+            for linted in by_project.values()
         ]
         tick = start(sum(len(members) + len(linted) for (_, members), linted in groups))
         for (root, members), linted in groups:
@@ -161,14 +192,22 @@ def lint_paths(
 def collect(paths: Iterable[Path], settings_of: SettingsOf) -> tuple[list[Path], list[FileResult]]:
     """The files that the given paths stand for, each once, and an error for each path that does not exist."""
     files: dict[Path, None] = {}
-    missing = []
+    missing: list[FileResult] = []
+
+    def note(error: OSError) -> None:
+        missing.append(FileResult(Path(error.filename), error=sources.reason(error)))
+
     for path in paths:
-        if path.is_dir():
-            files.update(dict.fromkeys(p.absolute() for p in python_files(path, settings_of)))
-        elif path.exists():
-            files[path.absolute()] = None
-        else:
-            missing.append(FileResult(path, error="no such file or folder"))
+        try:
+            is_folder = stat.S_ISDIR(path.stat().st_mode)
+        except OSError as error:
+            note(error)
+            continue
+        check_rules(settings_of(path))
+        place = Path(os.path.abspath(path))
+        files.update(dict.fromkeys(python_files(place, settings_of, note) if is_folder else [place]))
+    for path in files:
+        check_rules(settings_of(path))
     return sorted(files), missing
 
 
@@ -281,7 +320,7 @@ def fix_paths(
         for path in paths:
             by_project.setdefault(index_root(path.parent), []).append(path)
         for wanted in by_project.values():
-            root, members = index.files_of_project(wanted[0].parent, wanted)
+            root, members = index.files_of_project(wanted[0].parent, wanted, settings_of)
             built = index.build(root, members, cache, settings_of(root), jobs or cores())
             _ = built.regions
             yield from in_order(

@@ -17,7 +17,7 @@ from pathlib import Path
 from graphmend_lint.analysis import source as sources
 from graphmend_lint.analysis.project import Project, Symbol
 from graphmend_lint.analysis.regions import FileRegions, RegionFinder
-from graphmend_lint.analysis.summary import ModuleSummary, summarize
+from graphmend_lint.analysis.summary import FunctionSummary, ModuleSummary, summarize
 from graphmend_lint.cache import Cache
 from graphmend_lint.config import Settings, load_settings
 from graphmend_lint.discovery import index_root, python_files
@@ -115,11 +115,11 @@ class Index:
         return self._regions
 
     def with_source(self, path: Path, summary: ModuleSummary) -> Index:
-        """This index with another content of one file; the regions are found again only if calls changed."""
+        """This index with another content of one file; the regions are found again where they may have changed."""
         old = self.project.summary(path)
         changed = Index(self.root, self.digests, self.errors, self.entries)
         changed._project = Project(_load, {**self.project.summaries, path: summary})
-        changed._regions = self.regions if old is not None and _same_calls(old, summary) else None
+        changed._regions = self.regions if old is not None and _same_regions(old, summary) else None
         return changed
 
 
@@ -127,15 +127,34 @@ class Index:
 _OWN_NAMES = frozenset({"deferred", "when", "formatted", "percent"})
 
 
-def _same_calls(old: ModuleSummary, new: ModuleSummary) -> bool:
-    def essence(summary: ModuleSummary) -> dict[str, frozenset[str]]:
-        return {
-            name: frozenset(r for r in f.refs if r.partition(".")[0] not in _OWN_NAMES)
-            for name, f in summary.functions.items()
-        }
+def _same_regions(old: ModuleSummary, new: ModuleSummary) -> bool:
+    """Whether two contents of a file certainly have the same entries and reach the same functions.
 
-    before, after = essence(old), essence(new)
-    return before.keys() == after.keys() and all(after[name] <= before[name] for name in after)
+    A fix takes calls away and brings our own names in, in imports and locals too; nothing else may differ.
+    """
+    return (
+        _frame(old) == _frame(new)
+        and old.imports.items() <= new.imports.items()
+        and new.imports.keys() - old.imports.keys() <= {*_OWN_NAMES, "torch"}
+        and all(_reaches_no_more(old.functions[name], f) for name, f in new.functions.items())
+    )
+
+
+def _frame(summary: ModuleSummary) -> tuple[object, ...]:
+    functions = {
+        name: (f.class_name, f.decorators, f.params, f.returns, f.is_generator, f.is_async, f.is_host)
+        for name, f in summary.functions.items()
+    }
+    classes = {
+        name: (c.bases, c.decorators, c.methods, c.attributes, c.fields) for name, c in summary.classes.items()
+    }
+    sites = {(site.scope, site.target, site.kind) for site in summary.compiled}
+    return functions, classes, sites, summary.star_imports, summary.assigned_calls, summary.assigned
+
+
+def _reaches_no_more(old: FunctionSummary, new: FunctionSummary) -> bool:
+    refs = {ref for ref in new.refs if ref.partition(".")[0] not in _OWN_NAMES}
+    return refs <= old.refs and old.locals.items() <= new.locals.items()
 
 
 def _load(path: Path) -> ModuleSummary | None:
@@ -195,15 +214,19 @@ def build(
 
     def summaries() -> dict[Path, ModuleSummary | None]:
         stored = {**cache.summaries(unchanged), **fresh}
+        for path in unchanged.keys() - stored.keys():  # a damaged row, or another process cleared the cache
+            stored[path] = scan(path).summary
         return {path: stored[path] for path in files if stored.get(path) is not None}
 
     return Index(root, digests, errors, settings.entries, summaries)
 
 
-def files_of_project(folder: Path, linted: Iterable[Path]) -> tuple[Path, list[Path]]:
+def files_of_project(
+    folder: Path, linted: Iterable[Path], settings_of: Callable[[Path], Settings] = load_settings
+) -> tuple[Path, list[Path]]:
     """The root of the project around `folder`, and its files; `linted` ones belong to it in any case."""
     root, whole = index_root(folder)
-    found = list(python_files(root, load_settings)) if whole else []
+    found = list(python_files(root, settings_of)) if whole else []
     if len(found) > MAX_FILES:
         found = []
     return root, sorted({*found, *linted})

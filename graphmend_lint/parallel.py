@@ -33,9 +33,11 @@ def in_order(
 ) -> Iterator[Result]:
     """`work` over chunks of `items`, in `jobs` processes where that pays; `tick` hears how many are done.
 
-    Linux forks: what `initargs` hold is shared, not copied.
+    Linux forks: what `initargs` hold is shared, not copied. Elsewhere they could not be sent to another process, and the work
+    stays in this one.
     """
-    if jobs <= 1 or len(items) < WORTH_A_POOL:
+    forks = sys.platform == "linux"
+    if jobs <= 1 or len(items) < WORTH_A_POOL or not (forks or initializer is None):
         if initializer is not None:
             initializer(*initargs)
         for start in range(0, len(items), WORTH_A_POOL):
@@ -45,7 +47,7 @@ def in_order(
         return
     size = max(1, min(16, len(items) // (jobs * 4)))
     chunks = [items[start : start + size] for start in range(0, len(items), size)]
-    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    context = multiprocessing.get_context("fork" if forks else "spawn")
     with ProcessPoolExecutor(jobs, context, initializer, initargs) as pool:
         for chunk, results in zip(chunks, pool.map(work, chunks), strict=True):
             yield from results

@@ -16,13 +16,13 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
 def comments_by_line(text: str) -> dict[int, tuple[str, bool]]:
-    """Comments with a directive, by line: the comment, and whether it stands alone on its line."""
+    """Comments by line: the comment, and whether it stands alone on its line. Empty where none has a directive."""
     if not _DIRECTIVE.search(text):
         return {}
     found: dict[int, tuple[str, bool]] = {}
     try:
         for token in tokenize.generate_tokens(io.StringIO(text, newline="").readline):
-            if token.type == tokenize.COMMENT and _DIRECTIVE.search(token.string):
+            if token.type == tokenize.COMMENT:
                 found[token.start[0]] = (token.string, not token.line[: token.start[1]].strip())
     except (tokenize.TokenError, IndentationError):
         return found
@@ -30,15 +30,18 @@ def comments_by_line(text: str) -> dict[int, tuple[str, bool]]:
 
 
 def silences(comment: str, finding: Finding) -> bool:
-    """Whether a comment silences a finding: a bare directive does, a list does if it names the rule."""
+    """Whether a comment silences a finding: a bare directive does, a list does if it names the rule.
+
+    Rules go by code, by the first characters of codes, by name, or by class as Fixit's users write it (`PrintCall`).
+    """
     for match in _DIRECTIVE.finditer(comment):
         rest = match["rest"]
         listed = rest is not None and (rest.lstrip()[:1] in ":[" or match["kind"].lower() != "noqa")
         names = [n.lower() for n in _NAME.findall(rest)] if listed and rest else []
         if not names:
             return True
-        code, name = finding.code.lower(), finding.rule
-        if any(n == name or code == n or (n.startswith("gm") and code.startswith(n)) for n in names):
+        code, spellings = finding.code.lower(), (finding.rule, finding.rule.replace("-", ""))
+        if any(n in spellings or (n.startswith("gm") and code.startswith(n)) for n in names):
             return True
     return False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import stat
 import tokenize
 import warnings
 from dataclasses import dataclass, field
@@ -59,18 +60,26 @@ class Source:
         return " ".join(" ".join(lines).split())
 
 
+def reason(error: OSError) -> str:
+    """What the system says, as a part of a sentence."""
+    return (error.strerror or str(error)).lower()
+
+
 def read(path: Path) -> bytes:
     """The bytes of a file.
 
     Raises:
-        SourceError: it is missing, unreadable, a folder or larger than `MAX_BYTES`.
+        SourceError: it is missing, unreadable, no file (reading a pipe would wait for ever) or larger than `MAX_BYTES`.
     """
     try:
-        if path.stat().st_size > MAX_BYTES:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise SourceError(path, "not a regular file")
+        if status.st_size > MAX_BYTES:
             raise SourceError(path, f"larger than {MAX_BYTES // 1_000_000} MB, not linted")
         return path.read_bytes()
     except OSError as error:
-        raise SourceError(path, (error.strerror or str(error)).lower()) from error
+        raise SourceError(path, reason(error)) from error
 
 
 def decode(source: bytes, path: Path) -> str:
@@ -82,7 +91,7 @@ def decode(source: bytes, path: Path) -> str:
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
         text = source.decode(encoding)
-    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+    except (SyntaxError, UnicodeError, LookupError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else str(error)
         raise SourceError(path, f"not readable as text: {reason}") from error
     if "\0" in text:

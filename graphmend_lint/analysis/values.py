@@ -35,6 +35,7 @@ class Value:
     kind: Kind
     type: str = ""
     symbolic: bool = False
+    optional: bool = False
 
 
 UNKNOWN = Value("unknown")
@@ -172,7 +173,10 @@ class Values:
             if index == 0 and self.scope.class_name and name in ("self", "cls"):
                 env[name] = SELF
             elif argument.annotation is not None:
-                env[name] = self.annotated(argument.annotation)
+                promised = self.annotated(argument.annotation)
+                default = defaults.get(name)
+                absent = isinstance(default, ast.Constant) and default.value is None
+                env[name] = replace(promised, optional=True) if absent else promised
             elif name in implied:
                 env[name] = TENSOR
             elif (default := defaults.get(name)) is not None:
@@ -205,7 +209,8 @@ class Values:
             outer = (dotted(annotation.value) or "").rpartition(".")[2]
             if outer in ("Optional", "Union"):
                 inner = annotation.slice
-                return self._union(inner.elts if isinstance(inner, ast.Tuple) else [inner])
+                union = self._union(inner.elts if isinstance(inner, ast.Tuple) else [inner])
+                return replace(union, optional=True) if outer == "Optional" else union
             return Value("static", outer.lower()) if outer in ("Literal", "Callable") else UNKNOWN
         return self._class_value(annotation)
 
@@ -214,7 +219,7 @@ class Values:
         joined = values[0] if values else UNKNOWN
         for value in values[1:]:
             joined = join(joined, value)
-        return joined
+        return replace(joined, optional=True) if len(values) < len(parts) else joined
 
     def _class_value(self, node: ast.expr) -> Value:
         name = self.bindings.qualified(node, None) or ""
@@ -537,10 +542,10 @@ def join(first: Value, second: Value) -> Value:
     if first.kind != second.kind:
         if "none" in (first.type, second.type):
             other = second if first.type == "none" else first
-            return other  # `None` on one path: what is asked of the other path is asked only there
+            return replace(other, optional=True)
         return UNKNOWN
     same_type = first.type if first.type == second.type else ""
-    return Value(first.kind, same_type, first.symbolic or second.symbolic)
+    return Value(first.kind, same_type, first.symbolic or second.symbolic, first.optional or second.optional)
 
 
 def element_of(value: Value) -> Value:

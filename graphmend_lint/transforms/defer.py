@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from graphmend_lint.analysis.bindings import Scope
+from graphmend_lint.analysis.effects import is_text, is_text_format, is_total, text_fields
 from graphmend_lint.analysis.facts import FileFacts, FunctionFacts
 from graphmend_lint.analysis.names import dotted
 from graphmend_lint.analysis.values import TRY_STATEMENTS, Env, Point, Value
@@ -75,27 +76,6 @@ _BREAKS = {"write": "GB0007"}
 _PRINT_KEYWORDS = frozenset({"sep", "end", "flush", "file"})
 _WARN_KEYWORDS = frozenset({"message", "category", "stacklevel"})
 _STREAMS = frozenset({"sys.stdout", "sys.stderr"})
-
-#: Tensor methods that cannot raise whatever the data, so that a message's arguments may be computed although it is not heard.
-_TOTAL_METHODS = frozenset(
-    {
-        "abs",
-        "all",
-        "any",
-        "detach",
-        "dim",
-        "float",
-        "isfinite",
-        "isinf",
-        "isnan",
-        "mean",
-        "norm",
-        "numel",
-        "size",
-        "std",
-        "sum",
-    }
-)
 
 
 class Obstacle(Exception):
@@ -314,15 +294,15 @@ class _Function:
         if isinstance(node, ast.Starred):
             raise Obstacle(Reason.STAR_ARGUMENTS, f"`*{self._text(node.value)}` hides the arguments")
         if isinstance(node, ast.JoinedStr):
-            return self._text_of([f for v in node.values for f in _fields(v)], "format", node, env)
-        if isinstance(node, ast.Call) and _is_format(node):
+            return self._text_of([f for v in node.values for f in text_fields(v)], "format", node, env)
+        if isinstance(node, ast.Call) and is_text_format(node):
             parts = [*node.args, *(k.value for k in node.keywords)]
             if any(isinstance(a, ast.Starred) for a in node.args) or any(
                 k.arg is None for k in node.keywords
             ):
                 raise Obstacle(Reason.STAR_ARGUMENTS, f"`{self._text(node)}` hides its arguments")
             return self._text_of(parts, "format", node, env)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _is_text(node.left):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and is_text(node.left):
             parts = list(node.right.elts) if isinstance(node.right, ast.Tuple) else [node.right]
             return self._text_of(parts, "percent", node, env)
         value = self._carried_value(node, env)
@@ -374,32 +354,10 @@ class _Function:
                 self._arguments(site, env)
             except Obstacle:
                 return False
-            if not all(self._is_total(a) for a in [*site.call.args, *(k.value for k in site.call.keywords)]):
+            arguments = [*site.call.args, *(k.value for k in site.call.keywords)]
+            if not all(is_total(argument, self.values, env) for argument in arguments):
                 return False
         return True
-
-    def _is_total(self, node: ast.expr) -> bool:
-        """Whether computing an argument cannot fail or change anything, also when the test is false."""
-        for part in ast.walk(node):
-            if isinstance(
-                part, (ast.Subscript, ast.NamedExpr, ast.Await, ast.Lambda, ast.ListComp, ast.GeneratorExp)
-            ):
-                return False
-            if isinstance(part, ast.BinOp) and not isinstance(part.op, (ast.Add, ast.Sub, ast.Mult, ast.Mod)):
-                return False
-            if isinstance(part, ast.Call) and not self._is_total_call(part):
-                return False
-        return True
-
-    def _is_total_call(self, call: ast.Call) -> bool:
-        if _is_format(call):
-            return True
-        name = self.facts.bindings.qualified(call.func, self.scope)
-        if name is not None:
-            return name == "builtins.len" or (
-                name.startswith("torch.") and name.rpartition(".")[2] in _TOTAL_METHODS
-            )
-        return isinstance(call.func, ast.Attribute) and call.func.attr in _TOTAL_METHODS and not call.args
 
     # -- reporting ---------------------------------------------------------------------------------------------
 
@@ -450,23 +408,6 @@ class _Function:
         while name in taken or name in self.facts.summary.assigned or name in self.facts.summary.imports:
             name, number = f"{wish}_{number}", number + 1
         return name
-
-
-def _fields(part: ast.expr) -> Iterator[ast.expr]:
-    """The expressions in a piece of an f-string, those in format specs included."""
-    if isinstance(part, ast.FormattedValue):
-        yield part.value
-        if isinstance(part.format_spec, ast.JoinedStr):
-            for inner in part.format_spec.values:
-                yield from _fields(inner)
-
-
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
-
-
-def _is_format(node: ast.Call) -> bool:
-    return isinstance(node.func, ast.Attribute) and node.func.attr == "format" and _is_text(node.func.value)
 
 
 def _header_calls(statement: ast.stmt) -> Iterator[ast.Call]:

@@ -1,0 +1,11 @@
+"""From plans to source text: nodes, layout and imports. A rewrite decides nothing; it does what a plan
+says, or refuses.
+"""
+
+from __future__ import annotations
+
+from graphmend_lint.rewrite.check import NotFaithful
+from graphmend_lint.rewrite.compose import Applied, Fix, Form, Refused, Wrap, apply
+from graphmend_lint.rewrite.home import Home
+
+__all__ = ["Applied", "Fix", "Form", "Home", "NotFaithful", "Refused", "Wrap", "apply"]

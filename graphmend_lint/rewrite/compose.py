@@ -1,0 +1,341 @@
+"""All fixes of a file, applied together: nested ones, several in one statement, and the import that they
+need.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import libcst as cst
+import libcst.matchers as m
+
+from graphmend_lint.findings import Edit, Plan, Span
+from graphmend_lint.rewrite import check, express, imports, layout, names
+from graphmend_lint.rewrite.home import Home
+from graphmend_lint.rewrite.locate import Located, locate
+from graphmend_lint.rewrite.template import NotATemplate
+
+
+@dataclass(frozen=True, slots=True)
+class Wrap:
+    """Puts an expression into the call of the runtime that a plan asks for: `wrap(print)` is
+    `deferred(print)`.
+
+    `whole` says that the plan wraps all of what is called (`deferred(logging.info)(...)`), not the object
+    that a method is called on (`deferred(logger).info(...)`).
+    """
+
+    make: Callable[[cst.BaseExpression], cst.BaseExpression]
+    whole: bool
+
+    def __call__(self, expression: cst.BaseExpression) -> cst.BaseExpression:
+        return self.make(expression)
+
+
+class Form(Protocol):
+    """What a rule says about its own fix: the node that a finding must stand on, and what becomes of it."""
+
+    MATCHER: Any
+
+    @staticmethod
+    def replacement(node: cst.Call, wrap: Wrap) -> cst.Call: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A plan and the form of the rule that made it."""
+
+    plan: Plan
+    form: Form
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What became of the fixes: the new module, those that are in it, and those that are not with the
+    reason.
+    """
+
+    module: cst.Module
+    text: str
+    applied: tuple[Fix, ...] = ()
+    refused: tuple[tuple[Fix, Refused], ...] = ()
+
+
+class Refused(Exception):
+    """A fix that does not go with the file; the message says why.
+
+    `defect` says that the plan was wrong, which is a defect of the linter; the source is the cause otherwise.
+    """
+
+    def __init__(self, text: str, *, defect: bool = True) -> None:
+        super().__init__(text)
+        self.defect = defect
+
+
+def apply(module: cst.Module, fixes: Sequence[Fix], runtime: str, home: Home | None = None) -> Applied:
+    """`module` with `fixes` applied. Plans that share an edit are applied together or not at all.
+
+    Raises `check.NotFaithful` if the result fails a check; the module is to be left alone then.
+    """
+    home = home or Home()
+    found = locate(module, {span for fix in fixes for span in _spans(fix.plan)})
+    tree = ast.parse(found.text)
+    page = layout.Page.of(found.text, module.default_indent)
+    accepted, refused = _sort_out(fixes, found, page)
+    if not accepted:
+        return Applied(module, found.text, (), tuple(refused))
+    chosen = names.choose(tree, {name for fix in accepted for name in fix.plan.imports}, runtime, home)
+    composer = _Composer(found, accepted, chosen.local, page)
+    edited = module.visit(composer)
+    text = edited.code
+    check.check_edits(
+        found.text, text, [_lines(span, found) for fix in accepted for span in _spans(fix.plan)]
+    )
+    if chosen.missing:
+        before = text
+        edited = imports.add(edited, chosen.missing, runtime, home)
+        text = edited.code
+        check.check_import(before, text)
+    check.check_syntax(text)
+    return Applied(edited, text, tuple(accepted), tuple(refused))
+
+
+def _spans(plan: Plan) -> list[Span]:
+    return [plan.site, *(edit.span for edit in plan.edits)]
+
+
+def _lines(span: Span, found: Located) -> tuple[int, int]:
+    """The lines that an edit of what stands at `span` may change: its own, and those of parentheses around
+    it.
+    """
+    node = found.expressions.get(span)
+    above = sum(map(layout.line_breaks, node.lpar)) if node is not None else 0
+    below = sum(map(layout.line_breaks, node.rpar)) if node is not None else 0
+    return span.line - above, span.end_line + below
+
+
+# --- which fixes go together
+
+
+def _sort_out(
+    fixes: Sequence[Fix], found: Located, page: layout.Page
+) -> tuple[list[Fix], list[tuple[Fix, Refused]]]:
+    """The fixes that fit the module, and the others with the reason; a fix that shares an edit with one
+    refused goes too.
+    """
+    accepted: list[Fix] = []
+    refused: list[tuple[Fix, Refused]] = []
+    for group in _groups(fixes):
+        refusal = _refusal(group, accepted, found, page)
+        if refusal is None:
+            accepted.extend(group)
+        else:
+            refused.extend((fix, refusal) for fix in group)
+    return accepted, refused
+
+
+def _refusal(
+    group: Sequence[Fix], accepted: Sequence[Fix], found: Located, page: layout.Page
+) -> Refused | None:
+    """Why a group of fixes cannot be applied, None if it can."""
+    try:
+        for fix in group:
+            _check_fix(fix, found, page)
+        _check_branches(group, found)
+        _check_conflicts([*accepted, *group])
+    except Refused as refusal:
+        return refusal
+    return None
+
+
+def _groups(fixes: Sequence[Fix]) -> list[list[Fix]]:
+    """The fixes, those that share an edit together."""
+    groups: list[list[Fix]] = []
+    for fix in fixes:
+        edits = set(fix.plan.edits)
+        joined = [group for group in groups if any(not edits.isdisjoint(other.plan.edits) for other in group)]
+        groups = [group for group in groups if group not in joined]
+        groups.append([*(other for group in joined for other in group), fix])
+    return groups
+
+
+def _check_fix(fix: Fix, found: Located, page: layout.Page) -> None:
+    """Each span must hold a node of the right kind, and the rule and the plan must mean the same node."""
+    site = found.expressions.get(fix.plan.site)
+    if not isinstance(site, cst.Call) or not m.matches(site, fix.form.MATCHER):
+        raise Refused("the rule's matcher does not match the node at the finding")
+    for edit in fix.plan.edits:
+        if edit.kind == "guard":
+            _check_alone(edit, found)
+        elif edit.span not in found.expressions:
+            raise Refused(f"nothing to edit at line {edit.span.line}, column {edit.span.column + 1}")
+        elif edit.kind == "wrap":
+            _check_wrap(fix, site, found.expressions[edit.span])
+        elif edit.kind == "when":
+            parent = found.parents[found.expressions[edit.span]]
+            if not isinstance(parent, cst.If) or parent.test is not found.expressions[edit.span]:
+                raise Refused("the predicate is not the test of an `if`")
+        elif edit.kind in ("format", "percent"):
+            _check_text(edit, found.expressions[edit.span], page)
+        else:
+            raise Refused(f"no such edit: {edit.kind}")
+
+
+def _check_text(edit: Edit, node: cst.BaseExpression, page: layout.Page) -> None:
+    make = express.formatted if edit.kind == "format" else express.percent
+    try:
+        make(edit.kind, node, edit.span, page, refit=False)
+    except NotATemplate as obstacle:
+        raise Refused(f"the text cannot be formatted later: {obstacle}", defect=False) from obstacle
+
+
+def _check_wrap(fix: Fix, site: cst.Call, callee: cst.BaseExpression) -> None:
+    wrapped: list[cst.BaseExpression] = []
+
+    def note(expression: cst.BaseExpression) -> cst.BaseExpression:
+        wrapped.append(expression)
+        return expression
+
+    fix.form.replacement(site, Wrap(note, site.func is callee))
+    if len(wrapped) != 1 or wrapped[0] is not callee:
+        raise Refused("the rule's replacement and the plan differ about what to wrap")
+
+
+def _check_alone(edit: Edit, found: Located) -> None:
+    statement = found.statements.get(edit.span)
+    if statement is None:
+        raise Refused(f"no statement at line {edit.span.line}, column {edit.span.column + 1}")
+    line = found.parents[statement]
+    if not isinstance(line, (cst.SimpleStatementLine, cst.SimpleStatementSuite)) or len(line.body) != 1:
+        raise Refused("another statement stands on the line", defect=False)
+
+
+def _check_branches(group: Sequence[Fix], found: Located) -> None:
+    """While Dynamo traces, a branch under `when` is always entered: whatever is in it must be a message of
+    the group.
+    """
+    deferred = {
+        found.expressions[fix.plan.site]: edit.detail
+        for fix in group
+        for edit in fix.plan.edits
+        if edit.kind == "wrap"
+    }
+    for edit in {edit for fix in group for edit in fix.plan.edits if edit.kind == "when"}:
+        branch = found.parents[found.expressions[edit.span]]
+        assert isinstance(branch, cst.If)
+        if branch.orelse is not None or not _only_messages(branch.body, deferred, edit.detail):
+            raise Refused("the branch does more than give messages that are fixed with it", defect=False)
+
+
+def _only_messages(suite: cst.BaseSuite, deferred: dict[cst.BaseExpression, str], name: str) -> bool:
+    for statement in suite.body:
+        if isinstance(statement, cst.If):
+            branch: cst.If | cst.Else | None = statement
+            while branch is not None:
+                if not _only_messages(branch.body, deferred, name):
+                    return False
+                branch = branch.orelse if isinstance(branch, cst.If) else None
+            continue
+        small = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
+        for part in small:
+            if not isinstance(part, cst.Pass) and not (
+                isinstance(part, cst.Expr) and deferred.get(part.value) == name
+            ):
+                return False
+    return True
+
+
+def _check_conflicts(fixes: Sequence[Fix]) -> None:
+    """Two plans may ask for the same edit, not for different ones of the same node."""
+    known: dict[tuple[Span, bool], Edit] = {}
+    for fix in fixes:
+        for edit in fix.plan.edits:
+            if known.setdefault((edit.span, edit.kind == "guard"), edit) != edit:
+                raise Refused("another fix changes the same place")
+
+
+# --- the edits themselves
+
+
+def _wrap(site: cst.BaseExpression, callee: cst.BaseExpression, name: str) -> Wrap:
+    whole = isinstance(site, cst.Call) and site.func is callee
+    return Wrap(lambda expression: express.wrapped(name, expression), whole)
+
+
+class _Composer(cst.CSTTransformer):
+    """Makes all edits in one pass, from the inside out; what holds none of them is not even looked at."""
+
+    def __init__(
+        self, found: Located, fixes: Sequence[Fix], local: Mapping[str, str], page: layout.Page
+    ) -> None:
+        super().__init__()
+        self.path, self.page, self.names = found.path, page, local
+        self.sites: dict[cst.CSTNode, tuple[Fix, Wrap]] = {}
+        self.texts: dict[cst.CSTNode, tuple[Edit, bool]] = {}
+        self.tests: dict[cst.CSTNode, str] = {}
+        self.guards: dict[cst.CSTNode, str] = {}
+        for fix in fixes:
+            one_line = fix.plan.site.line == fix.plan.site.end_line
+            for edit in fix.plan.edits:
+                if edit.kind == "guard":
+                    self.guards[found.statements[edit.span]] = edit.detail
+                elif edit.kind == "when":
+                    self.tests[found.expressions[edit.span]] = edit.detail
+                elif edit.kind == "wrap":
+                    site = found.expressions[fix.plan.site]
+                    self.sites[site] = (
+                        fix,
+                        _wrap(site, found.expressions[edit.span], self.local(edit.detail)),
+                    )
+                else:
+                    self.texts[found.expressions[edit.span]] = (edit, one_line)
+
+    def local(self, name: str) -> str:
+        return self.names.get(name, name)
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        return node in self.path
+
+    def on_leave(self, original: cst.CSTNode, updated: cst.CSTNode) -> Any:
+        if isinstance(original, cst.BaseExpression):
+            if original in self.texts and isinstance(updated, cst.BaseExpression):
+                updated = self._text(updated, *self.texts[original])
+            if original in self.sites and isinstance(updated, cst.Call):
+                updated = self._site(updated, *self.sites[original])
+        elif isinstance(updated, cst.If) and isinstance(original, cst.If) and original.test in self.tests:
+            return self._test(updated, self.tests[original.test])
+        elif isinstance(updated, (cst.SimpleStatementLine, cst.SimpleStatementSuite)):
+            return self._statement(original, updated)
+        return updated
+
+    def _site(self, node: cst.Call, fix: Fix, wrap: Wrap) -> cst.Call:
+        made = fix.form.replacement(node, wrap)
+        site = fix.plan.site
+        if site.line != site.end_line:
+            return made
+        return layout.fit(made, site.column, self.page.indent_at(site.line), self.page)
+
+    def _text(self, node: cst.BaseExpression, edit: Edit, one_line: bool) -> cst.BaseExpression:
+        make = express.formatted if edit.kind == "format" else express.percent
+        name = "formatted" if edit.kind == "format" else "percent"
+        return make(self.local(name), node, edit.span, self.page, refit=not one_line)
+
+    def _test(self, node: cst.If, name: str) -> cst.If:
+        test = express.alarm(name, self.local("when"), node.test)
+        space = (
+            node.whitespace_before_test if node.whitespace_before_test.value else cst.SimpleWhitespace(" ")
+        )
+        return node.with_changes(test=test, whitespace_before_test=space)
+
+    def _statement(
+        self, original: cst.CSTNode, updated: cst.SimpleStatementLine | cst.SimpleStatementSuite
+    ) -> cst.CSTNode:
+        assert isinstance(original, (cst.SimpleStatementLine, cst.SimpleStatementSuite))
+        predicate = self.guards.get(original.body[0])
+        if predicate is None:
+            return updated
+        guarded = express.guarded(predicate, updated)
+        return guarded if isinstance(updated, cst.SimpleStatementLine) else cst.IndentedBlock([guarded])

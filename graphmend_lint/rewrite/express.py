@@ -1,0 +1,124 @@
+"""The new expressions: `deferred(f)`, `formatted(template, ...)`, `percent(template, values)`, `name :=
+when(test)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from graphmend_lint.findings import Span
+from graphmend_lint.rewrite import layout, template
+
+_SPACE = cst.SimpleWhitespace(" ")
+
+
+def wrapped(name: str, callee: cst.BaseExpression) -> cst.Call:
+    """`name(callee)`."""
+    return layout.call(name, [layout.bare(callee)])
+
+
+def formatted(
+    name: str, node: cst.BaseExpression, span: Span, page: layout.Page, *, refit: bool
+) -> cst.BaseExpression:
+    """The f-string or `.format` call as `name(template, ...)`."""
+    if isinstance(node, cst.Call):
+        return _from_format_call(name, node, span, page, refit=refit)
+    made = template.from_fstring(node)
+    return _text_call(
+        name, node, made.text, [cst.Arg(value) for value in made.values], span, page, refit=refit
+    )
+
+
+def percent(
+    name: str, node: cst.BaseExpression, span: Span, page: layout.Page, *, refit: bool
+) -> cst.BaseExpression:
+    """`template % values` as `name(template, values)`."""
+    if not isinstance(node, cst.BinaryOperation) or not isinstance(node.operator, cst.Modulo):
+        raise template.NotATemplate("no `%` here")
+    gap = node.operator.whitespace_after
+    comma = cst.Comma(whitespace_after=gap if isinstance(gap, cst.ParenthesizedWhitespace) else _SPACE)
+    values = cst.Arg(layout.bare(node.right))
+    return _text_call(name, node, node.left, [values], span, page, refit=refit, comma=comma)
+
+
+def _from_format_call(
+    name: str, node: cst.Call, span: Span, page: layout.Page, *, refit: bool
+) -> cst.BaseExpression:
+    func = node.func
+    if not isinstance(func, cst.Attribute) or func.attr.value != "format":
+        raise template.NotATemplate("no call of `format` here")
+    args = [_with_own_parentheses(arg) for arg in node.args]
+    before = node.whitespace_before_args
+    broken = isinstance(before, cst.ParenthesizedWhitespace)
+    comma = cst.Comma(whitespace_after=before if broken else _SPACE)
+    return _text_call(name, node, func.value, args, span, page, refit=refit, comma=comma)
+
+
+def _with_own_parentheses(arg: cst.Arg) -> cst.Arg:
+    """A generator that is the only argument of a call lends the call's parentheses; beside another it needs
+    its own.
+    """
+    if isinstance(arg.value, cst.GeneratorExp) and not arg.value.lpar:
+        return arg.with_changes(value=arg.value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()]))
+    return arg
+
+
+def _text_call(
+    name: str,
+    node: cst.BaseExpression,
+    text: cst.BaseExpression,
+    values: Sequence[cst.Arg],
+    span: Span,
+    page: layout.Page,
+    *,
+    refit: bool,
+    comma: cst.Comma | None = None,
+) -> cst.BaseExpression:
+    """`name(text, *values)` in the place of `node`; a text of several lines gives each value a line of its
+    own.
+    """
+    kept = layout.bare(node)
+    text = layout.bare(text)
+    first = cst.Arg(text, comma=comma or cst.Comma(whitespace_after=_SPACE))
+    made = cst.Call(func=cst.Name(name), args=[first, *values], lpar=kept.lpar, rpar=kept.rpar)
+    opening = sum(layout.line_breaks(paren) for paren in node.lpar) if not kept.lpar else 0
+    indent = page.indent_at(span.line - opening)
+    if isinstance(text, cst.ConcatenatedString):
+        pieces, gaps = template.pieces_of(text)
+        if any(isinstance(gap, cst.ParenthesizedWhitespace) for gap in gaps):
+            inner = indent + page.unit
+            whole = template.concatenated(pieces, [layout.deepened(gap, inner) for gap in gaps])
+            kept_parens = whole.with_changes(lpar=text.lpar, rpar=text.rpar)
+            made = made.with_changes(args=[first.with_changes(value=kept_parens), *values])
+            return layout.exploded(made, indent, page.unit)
+    if isinstance(node, cst.Call) and isinstance(node.whitespace_before_args, cst.ParenthesizedWhitespace):
+        return made.with_changes(whitespace_before_args=node.whitespace_before_args)
+    return layout.fit(made, span.column, indent, page) if refit else made
+
+
+def alarm(name: str, when: str, test: cst.BaseExpression) -> cst.NamedExpr:
+    """`name := when(test)`; parentheses and line breaks around the test go to the call."""
+    parts = layout.bare(test)
+    made = cst.Call(func=cst.Name(when), args=[cst.Arg(parts)])
+    if test.lpar and not parts.lpar and layout.spans_lines(test.lpar[-1]):
+        made = made.with_changes(
+            whitespace_before_args=test.lpar[-1].whitespace_after,
+            args=[cst.Arg(parts, whitespace_after_arg=test.rpar[0].whitespace_before)],
+        )
+    return cst.NamedExpr(target=cst.Name(name), value=made)
+
+
+def guarded(predicate: str, statement: cst.SimpleStatementLine | cst.SimpleStatementSuite) -> cst.If:
+    """`if not predicate:` around the statement; comments above it go above the `if`, one beside it stays
+    beside it.
+    """
+    test = cst.parse_expression(predicate if predicate.startswith("not ") else f"not {predicate}")
+    leading: Sequence[cst.EmptyLine] = ()
+    if isinstance(statement, cst.SimpleStatementLine):
+        leading = statement.leading_lines
+        line = statement.with_changes(leading_lines=())
+    else:
+        line = cst.SimpleStatementLine(body=statement.body, trailing_whitespace=statement.trailing_whitespace)
+    return cst.If(test=test, body=cst.IndentedBlock([line]), leading_lines=leading)

@@ -1,0 +1,183 @@
+"""The result of a verification: what each arm did, what was checked, and what that amounts to."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+Status = Literal["proven", "not proven", "could not run"]
+
+SCHEMA = 1
+EXIT_CODES: dict[Status, int] = {"proven": 0, "not proven": 1, "could not run": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Something that was heard: a log record, a line of output, or a warning."""
+
+    channel: str
+    category: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """An exception that left a call."""
+
+    type: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One pass over the sequence of calls, eager or compiled: one entry per call."""
+
+    messages: tuple[tuple[Message, ...], ...]
+    raised: tuple[Raised | None, ...]
+    recompiles: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Run:
+        return cls(
+            messages=tuple(tuple(Message(**message) for message in call) for call in record["messages"]),
+            raised=tuple(Raised(**call) if call else None for call in record["raised"]),
+            recompiles=tuple(record["recompiles"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A place where Dynamo ended a graph; `skipped` says that it gave up the whole frame there.
+
+    `gb` is PyTorch's number for `type` where it has one. `times` counts the log entries: one for each frame
+    on the call stack that had to break. `rule` is the code of the rule that reports the line, if one does.
+    """
+
+    gb: str | None
+    type: str
+    file: str
+    line: int
+    function: str
+    code: str
+    skipped: bool
+    times: int = 1
+    rule: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """What Dynamo makes of each input set, each from a fresh state.
+
+    `breaks` is `max(0, graphs - 1)` per input set. `fullgraph` holds, per input set, None where
+    `fullgraph=True` succeeded and the first line of the reason where it did not.
+    """
+
+    graphs: tuple[int, ...]
+    sites: tuple[Break, ...]
+    fullgraph: tuple[str | None, ...]
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Capture:
+        sites = tuple(Break(**site) for site in record["sites"])
+        return cls(tuple(record["graphs"]), sites, tuple(record["fullgraph"]))
+
+    @property
+    def breaks(self) -> tuple[int, ...]:
+        return tuple(max(0, graphs - 1) for graphs in self.graphs)
+
+    @property
+    def total(self) -> int:
+        return sum(self.breaks)
+
+    @property
+    def skipped(self) -> int:
+        return sum(site.skipped for site in self.sites)
+
+    @property
+    def whole(self) -> bool:
+        """True if every input set was captured by `fullgraph=True`."""
+        return all(reason is None for reason in self.fullgraph)
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """All that was measured of one version of the code."""
+
+    eager: Run
+    compiled: Run
+    capture: Capture
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "breaks": self.capture.total,
+            "breaks_per_input_set": list(self.capture.breaks),
+            "graphs_per_input_set": list(self.capture.graphs),
+            "sites": [asdict(site) for site in self.capture.sites],
+            "fullgraph": self.capture.whole,
+            "fullgraph_reasons": list(self.capture.fullgraph),
+            "recompiles": len(self.compiled.recompiles),
+            "recompile_reasons": list(self.compiled.recompiles),
+            "eager": _run_to_json(self.eager),
+            "compiled": _run_to_json(self.compiled),
+        }
+
+
+def _run_to_json(run: Run) -> dict[str, Any]:
+    return {
+        "messages": [[asdict(message) for message in call] for call in run.messages],
+        "raised": [asdict(raised) if raised else None for raised in run.raised],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that must hold; `detail` names the first difference where it does not."""
+
+    name: str
+    passed: bool
+    original: str
+    fixed: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """A file that the fixed arm saw in another version; nothing was written to it."""
+
+    path: str
+    fixes: int
+    rules: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The end of a verification. `reason` is one line; `environment` says what it was proven on."""
+
+    target: str
+    status: Status
+    reason: str
+    checks: tuple[Check, ...] = ()
+    original: Arm | None = None
+    fixed: Arm | None = None
+    files: tuple[ChangedFile, ...] = ()
+    notes: tuple[str, ...] = ()
+    environment: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.status]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "target": self.target,
+            "status": self.status,
+            "exit_code": self.exit_code,
+            "reason": self.reason,
+            "environment": self.environment,
+            "checks": [asdict(check) for check in self.checks],
+            "original": self.original.to_json() if self.original else None,
+            "fixed": self.fixed.to_json() if self.fixed else None,
+            "files": [asdict(file) for file in self.files],
+            "notes": list(self.notes),
+        }
