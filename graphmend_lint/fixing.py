@@ -52,8 +52,7 @@ class FileChanged(OSError):
 
 
 def fix_source(source: bytes, path: Path, *, settings: Settings, lint: Lint | None = None) -> FixResult:
-    """The source with all fixes applied that the settings allow, again and again until there is nothing to
-    fix.
+    """The source with all fixes that the settings allow, applied until there is nothing left to fix.
 
     If that takes more than `MAX_ROUNDS` rounds, or a check of a round fails, the source comes back
     unchanged and `problems` says so. Errors of `lint` (a file that does not parse) are the caller's.
@@ -120,9 +119,7 @@ def fix_files(paths: Iterable[Path], settings: Settings, lint: Lint | None = Non
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Replace what `path` (or the file that it links to) holds: at any moment a reader sees the old or the
-    new content.
-    """
+    """Replace what a file (or the one it links to) holds: a reader sees the old or the new content."""
     target = Path(os.path.realpath(path))
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
     temporary = Path(name)
@@ -137,8 +134,9 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def unified_diff(before: bytes, after: bytes, path: str) -> bytes:
-    """A unified diff of two versions of a file, as `patch -p0` takes it, in the file's encoding; empty if they are equal."""
-    name = os.fsencode(f"{path}\t" if " " in path else path)  # the tab tells `patch` where a name with spaces ends
+    """A unified diff of two versions of a file for `patch -p0`, in the file's encoding; empty if equal."""
+    # The tab tells `patch` where a name with spaces ends.
+    name = os.fsencode(f"{path}\t" if " " in path else path)
     return b"".join(
         line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n"
         for line in difflib.diff_bytes(difflib.unified_diff, _lines(before), _lines(after), name, name)
@@ -156,9 +154,7 @@ def _lines(source: bytes) -> list[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """What one round made of a source; `left` are its findings with those declined that the rewrite
-    refused.
-    """
+    """What one round made of a source; `left` are its findings, declined where the rewrite refused."""
 
     source: bytes
     applied: tuple[Finding, ...] = ()

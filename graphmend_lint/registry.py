@@ -60,9 +60,7 @@ _REQUIRED = (
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A snippet that a rule shows: what it is silent about, or what it reports and what the fix makes of
-    it.
-    """
+    """A snippet that a rule shows: one it is silent about, or one it reports, and its fixed form."""
 
     code: str
     expected_replacement: str | None = None
@@ -120,9 +118,7 @@ class RuleCard:
 
 
 class UnknownRule(ValueError):
-    """A rule that does not exist was asked for by `name`; `suggestion` is the nearest that does, if one is
-    near.
-    """
+    """No rule is called `name`; `suggestion` is the nearest code or name, None if none is near."""
 
     def __init__(self, name: str, suggestion: str | None) -> None:
         self.name, self.suggestion = name, suggestion
@@ -183,9 +179,7 @@ def load(card: RuleCard) -> Any:
 
 
 def document(card: RuleCard) -> str:
-    """The rule's documentation as Markdown: the docstring, with the tables of reasons and options filled
-    in.
-    """
+    """The rule's documentation in Markdown: the docstring, the tables of reasons and options filled in."""
     parts = [f"# {card.code} {card.name}", card.title]
     tables = {"When no fix is offered": _reasons_table(card), "Options": _options_table(card)}
     for heading, text in _sections(card.doc).items():
@@ -294,9 +288,7 @@ def _add_literal(declared: dict[str, Any], name: str, expression: ast.expr) -> N
 
 
 def _cases(expression: ast.expr) -> tuple[Case, ...]:
-    """The cases of a VALID or INVALID list: strings, or calls of Fixit's `Valid` and `Invalid` with literal
-    arguments.
-    """
+    """The cases of a VALID or INVALID list: strings, or Fixit's `Valid` and `Invalid` with literals."""
     if not isinstance(expression, (ast.List, ast.Tuple)):
         return ()
     return tuple(_case(element) for element in expression.elts)

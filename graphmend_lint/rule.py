@@ -1,8 +1,8 @@
 """Fixit's door: the base class of the rules.
 
 Fixit walks a tree and asks each rule about each node. Here the engine has the findings of the whole file,
-so a rule only reports its share of them when the tree is done. All rules of a file share one `Facts`; its
-findings are computed once, for a file without any no position and no parent is ever computed.
+so a rule only reports its share of them when the tree is done. All rules of a file share one `Facts`, whose
+findings are computed once; positions and parents of nodes, which cost more than the parse, never are.
 
 Fixit applies replacements by node, in an order that changes from run to run, and drops those inside another
 one. So the fixes of all enabled rules are composed into one replacement, and the first fixed finding
@@ -32,9 +32,7 @@ __all__ = ["GraphRule", "Wrap"]
 
 @dataclass(frozen=True, slots=True)
 class _Composed:
-    """The fixes of a file as Fixit wants them: `node` becomes `replacement`, and the finding `carrier` says
-    so.
-    """
+    """The fixes of a file as Fixit wants them: the finding `carrier` turns `node` into `replacement`."""
 
     node: cst.CSTNode | None = None
     replacement: cst.CSTNode | None = None
@@ -157,9 +155,7 @@ class GraphRule(LintRule):
 
     @staticmethod
     def replacement(node: cst.Call, wrap: Wrap) -> cst.Call:
-        """What becomes of the node at a finding; `wrap` makes the call of the runtime that the plan asks
-        for.
-        """
+        """What becomes of the node at a finding; `wrap` makes the runtime call that the plan asks for."""
         raise NotImplementedError
 
     # What follows replaces parts of LintRule that would compute positions and parents of every node, and

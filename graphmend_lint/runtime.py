@@ -5,32 +5,41 @@
     if alarm := when(torch.isnan(x).any()):            # was: if torch.isnan(x).any():
         alarm(logger).warning("nan in x")              #          logger.warning("nan in x")
 
-Eagerly these are the calls that they were: `deferred(f)` is `f`. While `torch.compile` or `torch.export` traces, the call
-becomes one ordered, effectful custom op, which makes the real call each time the graph runs. The file depends on torch and
-the standard library alone, works under any module name and may be copied into a package, several times in a process.
+Eagerly these are the calls that they were: `deferred(f)` is `f`. While `torch.compile` or `torch.export`
+traces, the call becomes one ordered, effectful custom op, which makes the real call each time the graph runs.
+The file depends on torch and the standard library alone, works under any module name and may be copied into a
+package, several times in a process.
 
 What holds, in compiled code
-- The same text, as often, in the order of the program, on the target as it is at that moment (a replaced method, a
-  redirected stream, a filter or a level set later count). Tensors show the values that they had at the call.
-- `LogRecord.pathname/lineno/funcName` and a warning's file, line and registry are those of the source line, for any
-  `stacklevel` within the traced frames, and beyond them for as long as the compiled frame is found on the stack (it is not
-  in backward passes and in exported programs; there the frames below the traced ones are torch's own).
-- Integers are symbolic: a message neither specialises a dynamic shape nor costs a recompile.
-- What cannot be carried (an object that is neither a constant, an int, a tensor nor a plain container of those; a logger
-  that `logging.getLogger` does not know; an unknown target) is called directly, which is the graph break of the plain call.
+- The same text, as often, in the order of the program, on the target as it is at that moment (a replaced
+  method, a redirected stream, a filter or a level set later count). Tensors show the values that they had at
+  the call.
+- `LogRecord.pathname/lineno/funcName` and a warning's file, line and registry are those of the source line,
+  for any `stacklevel` within the traced frames, and beyond them where the compiled frame is on the stack (it
+  is not in backward passes and in exported programs: there the frames below the traced ones are torch's own).
+- Integers and floats stay symbolic: a message neither specialises a dynamic shape nor costs a recompile.
+- What cannot be carried (an object that is neither a constant, a number, a tensor nor a plain container of
+  those; a logger that `logging.getLogger` does not know; an unknown target) is called directly, which is the
+  graph break of the plain call.
 
 What does not
 - The `grad_fn=...` part of a printed tensor; repeats where `torch.utils.checkpoint` runs a function twice.
-- Under `torch.func.grad` and its kin the plain tensor is printed, not the wrapper that eager code shows. Under `torch.vmap`
-  the call is made once, with the batched tensor in the form that eager code prints; a batched predicate raises, as it does
-  eagerly.
+- Under `torch.func.grad` and its kin the plain tensor is printed, not the wrapper that eager code shows.
+  Under `torch.vmap` the call is made once, with the batched tensor in the form that eager code prints; a
+  batched predicate raises, as it does eagerly.
+- Two loggers at one source line (one per instance, say) cost a compilation each: Dynamo knows a logger by its
+  id.
+- Inductor does not put a graph with an effectful op into its cache on disk (2.13): the next process compiles
+  it again. A module or warning filter is not consulted while tracing, so the op is there even for a silent
+  message.
 - `stack_info=True` shows the traced frames and then torch's. Nothing is said under `FakeTensorMode`.
-- A method named `*_once` with constant arguments speaks while tracing (unless a deferred call precedes it in that graph): an
-  exported program stays free of it.
-- TorchScript cannot compile these calls. `when` must not guard anything but deferred calls: its body always runs.
+- A method named `*_once` with constant arguments speaks while tracing, and leaves no op in the graph (unless
+  a deferred call precedes it there): a program that was exported does not say it again.
+- TorchScript cannot compile these calls. `when` must not guard anything but deferred calls: its body always
+  runs.
 
-torch 2.11, 2.13 and 2.14 have the mechanism; 2.13 on CPU is what this file is tested on. Without the mechanism, `deferred`,
-`when`, `formatted` and `percent` have their eager meaning everywhere.
+torch 2.11, 2.13 and 2.14 have the mechanism; 2.13 on a CPU is what this file is tested on. Without the
+mechanism, `deferred`, `when`, `formatted` and `percent` have their eager meaning everywhere.
 """
 
 from __future__ import annotations
@@ -57,7 +66,9 @@ _NAMESPACE, _OP = "graphmend", "call_v1"
 _LOGGING = ("debug", "info", "warning", "warn", "error", "critical", "fatal", "exception", "log")
 # Methods of a logger that return something, or configure it, are no messages: they are used as they are.
 _NOT_MESSAGES = frozenset(
-    name for name in dir(logging.root) if name not in _LOGGING and not name.endswith("_once")
+    name
+    for name in dir(logging.root)
+    if name not in _LOGGING and getattr(getattr(logging.root, name), "__module__", "logging") == "logging"
 )
 _PLAIN_TENSORS = (torch.Tensor, torch.nn.Parameter)
 _CONSTANTS = (
@@ -69,10 +80,10 @@ _HERE = (lambda: None).__code__.co_filename
 
 
 def deferred(target: Any) -> Any:
-    """`target` itself, eagerly; while tracing, a stand-in whose call (or whose methods' calls) are made when the graph runs.
+    """`target` itself, eagerly; while tracing, a stand-in whose calls are made when the graph runs.
 
-    Carried: `print`, `warnings.warn`, the functions of `logging`, `sys.stdout.write`, `sys.stderr.write` and loggers that
-    `logging.getLogger` knows. The result of a deferred call is None.
+    Carried: `print`, `warnings.warn`, the functions of `logging`, `sys.stdout.write`, `sys.stderr.write` and
+    the methods of loggers that `logging.getLogger` knows. The result of a deferred call is None.
     """
     if not _traces():
         return target
@@ -80,10 +91,11 @@ def deferred(target: Any) -> Any:
 
 
 def when(predicate: Any, outer: Any = None) -> Any:
-    """The test of an `if` that guards messages only: `if alarm := when(p): alarm(logger).warning(...)`.
+    """For the test of an `if` that guards messages only: `if alarm := when(p):` with `alarm(print)` in its body.
 
-    Eagerly `deferred` if `predicate` is true, else False. While tracing, a tensor gives an object that is true, and whose
-    handles look at the tensor when the graph runs. A test inside the body of another passes that one's name as `outer`.
+    Eagerly `deferred` if `predicate` is true, else False. While tracing, a tensor gives an object that is
+    true, and whose handles look at the tensor when the graph runs. A test inside the body of another one
+    passes the name that the outer one bound as `outer`.
     """
     if _traces() and isinstance(predicate, torch.Tensor) and predicate.device.type != "meta":
         return _Alarm((*_predicates(outer), predicate))
@@ -93,14 +105,14 @@ def when(predicate: Any, outer: Any = None) -> Any:
 
 
 def formatted(template: str, *values: Any, **named: Any) -> Any:
-    """`template.format(*values, **named)`, for an argument of a deferred call: if traced, formatted when the graph runs."""
+    """A text as `str.format` makes it, for a deferred call: if traced, made when the graph runs."""
     if not _traces():
         return template.format(*values, **named)
     return _Text(template, values, named)
 
 
 def percent(template: str, values: Any) -> Any:
-    """`template % values`, for an argument of a deferred call: if traced, formatted when the graph runs."""
+    """A text as the operator `%` makes it, for a deferred call: if traced, made when the graph runs."""
     if not _traces():
         return template % values
     return _Text(template, values, None)
@@ -128,7 +140,7 @@ def _handle(target: Any, predicates: tuple[Any, ...]) -> Any:
 
 
 def _predicates(outer: Any) -> tuple[Any, ...]:
-    return outer._gm_predicates if isinstance(outer, _Alarm) else ()  # type: ignore[no-any-return]
+    return outer._gm_predicates if isinstance(outer, _Alarm) else ()
 
 
 def _address(target: Any) -> tuple[str, str]:
@@ -158,7 +170,7 @@ def _stream_address(stream: Any) -> tuple[str, str]:
 
 
 def _stream_name(stream: Any) -> str:
-    read = _stream_read()
+    read: str = _stream_read()
     if read:
         return read
     # By number: Dynamo's `is` does not see that `sys.stdout.write.__self__` is `sys.stdout`.
@@ -210,9 +222,10 @@ class _Alarm:
 
 
 class _Text:
-    """A text that is formatted when the graph runs. Used for anything but a deferred call, it is formatted there and then.
+    """A text that is formatted when the graph runs, or at once if anything but a deferred call wants it.
 
-    Inside an f-string Dynamo formats an object before its attributes are set: that is an error, never a wrong text.
+    Inside an f-string Dynamo formats an object before its attributes are set: that is an error, never a wrong
+    text.
     """
 
     def __init__(self, template: str, values: Any, named: dict[str, Any] | None) -> None:
@@ -282,7 +295,9 @@ def _resolved(value: Any) -> Any:
 
 def _carried(handle: _Handle, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Record the call as an op, or make it now if that is the same; False if it cannot be carried."""
-    if not handle._gm_kind or handle._gm_method and handle._gm_kind != "logger":
+    if not handle._gm_kind or (handle._gm_method and handle._gm_kind != "logger"):
+        return False
+    if _handles_exception(handle, kwargs):
         return False
     tensors: list[Any] = []
     ints: list[Any] = []
@@ -298,12 +313,21 @@ def _carried(handle: _Handle, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     payload = _payload(handle._gm_kind, handle._gm_name, handle._gm_method, positional, keywords)
     if payload is None:
         return False
-    if handle._gm_method.endswith("_once") and not tensors and not ints and not predicates:
-        if _spoken_now(payload):
-            return True
+    constant = not tensors and not ints and not predicates
+    if constant and handle._gm_method.endswith("_once") and _spoken_now(payload):
+        return True
     _note_op()
     getattr(getattr(torch.ops, _NAMESPACE), _OP)(payload, predicates, tensors, ints)
     return True
+
+
+def _handles_exception(handle: _Handle, kwargs: dict[str, Any]) -> bool:
+    """Whether the message may show an exception that is being handled: it is not, when the graph runs."""
+    if handle._gm_kind not in ("logger", "logging"):
+        return False
+    method = handle._gm_method or handle._gm_name
+    shows = method not in _LOGGING or method == "exception" or bool(kwargs.get("exc_info"))
+    return shows and sys.exc_info()[0] is not None
 
 
 def _carry_keywords(
@@ -316,8 +340,6 @@ def _carry_keywords(
         if kind == "print" and key == "file" and value is not None:
             name = _stream_name(value)
             spec = ("stream", name) if name else None
-        elif key == "exc_info" and value and sys.exc_info()[0] is not None:
-            spec = None
         else:
             spec = _carry(value, tensors, ints)
         if spec is None:
@@ -346,7 +368,7 @@ def _carry(value: Any, tensors: list[Any], ints: list[Any]) -> tuple[Any, ...] |
     if isinstance(value, (bool, torch.SymBool)):
         if _is_static(value):
             return ("constant", True if value else False)  # noqa: SIM210, `bool` would keep it symbolic
-        ints.append(torch.sym_ite(value, 1, 0))
+        ints.append(torch.sym_ite(value, 1, 0))  # type: ignore[no-untyped-call]
         return ("bool",)
     if kind is int or kind is torch.SymInt:
         if _is_static(value) and not -(2**63) <= value < 2**63:
@@ -404,22 +426,24 @@ def _carry_tensor(value: Any, tensors: list[Any], ints: list[Any]) -> tuple[Any,
         return None
     leaf = bool(value.requires_grad) and value.is_leaf
     if value.device.type == "meta":
-        # An op with a meta argument is never run for real, and all that a meta tensor shows is its type and shape.
-        for length in value.shape:
-            ints.append(length)
+        # An op with a meta argument is never run for real, and all that a meta tensor shows is its type and
+        # shape.
+        ints.extend(value.shape)
         return ("meta", parameter, leaf, value.dtype, len(value.shape))
     tensors.append(_detached(value))
     return ("tensor", parameter, leaf)
 
 
 def _detached(value: Any) -> Any:
-    """The op has no gradient, and functorch (whose tensors do not tell while traced) insists on one where it could."""
+    """The op has no gradient, and functorch (whose tensors do not tell while traced) insists on one where it
+    could.
+    """
     return value.detach()
 
 
 def _is_static(value: Any) -> bool:
     """Whether a number is a constant of the trace. Installs no guard."""
-    return torch.fx.experimental.symbolic_shapes.has_static_value(value)  # type: ignore[no-any-return]
+    return torch.fx.experimental.symbolic_shapes.has_static_value(value)
 
 
 # --- called for real while tracing, with constants ---
@@ -448,7 +472,9 @@ def _logger_name(identity: int) -> str | None:
 
 @_constant
 def _builtin() -> str:
-    """Which builtin `_address` looks at. Dynamo has no name for a bound one, and does not compare `print` in an export."""
+    """Which builtin `_address` looks at. Dynamo has no name for a bound one, and does not compare `print` in
+    an export.
+    """
     if not _translators():
         found = sys._getframe(1).f_locals["target"]
     else:
@@ -466,9 +492,10 @@ def _builtin() -> str:
 def _stream_read() -> str:
     """The name under which the stream of `_stream_name` was just read from `sys`, if it was.
 
-    A comparison with `sys.stdout` would do, but for its guard on the object: each redirection would cost a recompile.
+    A comparison with `sys.stdout` would do, but for its guard on the object: each redirection would cost a
+    recompile.
     """
-    source = getattr(_variable(_stream_name.__code__, "stream"), "source", None)
+    source: Any = getattr(_variable(_stream_name.__code__, "stream"), "source", None)
     name = getattr(source, "member", None)
     while name in ("__self__", "write"):
         source = source.base
@@ -492,7 +519,9 @@ def _variable(code: types.CodeType, name: str) -> Any:
 
 @_constant
 def _payload(kind: str, name: str, method: str, positional: Any, keywords: Any) -> str | None:
-    """The call in one line of JSON that any process can read; None if a constant in it cannot be written down."""
+    """The call in one line of JSON that any process can read; None if a constant in it cannot be written
+    down.
+    """
     try:
         args = [_encode(spec) for spec in positional]
         kwargs = [[key, _encode(spec)] for key, spec in keywords]
@@ -503,7 +532,9 @@ def _payload(kind: str, name: str, method: str, positional: Any, keywords: Any) 
 
 @_constant
 def _spoken_now(payload: str) -> bool:
-    """Make a call that speaks once, while tracing; False where that could differ from what the graph would do."""
+    """Make a call that speaks once, while tracing; False where that could differ from what the graph would
+    do.
+    """
     context = _tracing_context()
     if context is None or getattr(context, _NOTE, False) or _in_subgraph():
         return False
@@ -587,7 +618,9 @@ def _python_frames(frame: types.FrameType | None) -> list[_Frame]:
 
 
 def _with_module_calls(frames: list[_Frame]) -> list[_Frame]:
-    """Dynamo goes from `self.layer(x)` straight to `forward`; Python has two frames of `nn.Module` between them."""
+    """Dynamo goes from `self.layer(x)` straight to `forward`; Python has two frames of `nn.Module` between
+    them.
+    """
     result: list[_Frame] = []
     for index, frame in enumerate(frames):
         result.append(frame)
@@ -666,7 +699,7 @@ def _encode_constant(value: Any) -> list[Any]:
 def _encode_class(cls: type, built: bool = False) -> list[str]:
     """Where a class is found. `built`: whether equal arguments make an equal instance, too."""
     address = [cls.__module__, cls.__qualname__]
-    if _find(address) is not cls or built and not _rebuildable(cls):
+    if _find(address) is not cls or (built and not _rebuildable(cls)):
         raise _NotCarried
     return address
 
@@ -850,7 +883,9 @@ def _call_late(handle: _Handle, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 
 def _stack(frames: list[list[Any]], level: list[Any], kwargs: dict[str, Any]) -> list[_Frame]:
-    """The stack that the call is to see: the traced frames and, for a call that looks further, those below them."""
+    """The stack that the call is to see: the traced frames and, for a call that looks further, those below
+    them.
+    """
     stack = [_Frame(*frame) for frame in frames]
     wanted = kwargs.get("stacklevel", level[0] if level else 1)
     if isinstance(wanted, int) and wanted <= len(stack) and not kwargs.get("skip_file_prefixes"):
@@ -859,7 +894,9 @@ def _stack(frames: list[list[Any]], level: list[Any], kwargs: dict[str, Any]) ->
 
 
 def _frames_below(root: _Frame | None) -> list[_Frame]:
-    """The real frames below the compiled one, without those of the compiler; none if it is not on the stack."""
+    """The real frames below the compiled one, without those of the compiler; none if it is not on the
+    stack.
+    """
     frames = _python_frames(sys._getframe(1))
     dynamo = torch.__path__[0].replace("\\", "/") + "/_dynamo/"
     if root is not None:
@@ -885,7 +922,9 @@ def _frames_below(root: _Frame | None) -> list[_Frame]:
 
 
 def _call_from(frames: list[_Frame], call: Any, args: Any, kwargs: Any) -> Any:
-    """`call(*args, **kwargs)` from stand-ins for `frames` (innermost first), for those who look at their callers."""
+    """`call(*args, **kwargs)` from stand-ins for `frames` (innermost first), for those who look at their
+    callers.
+    """
     for frame in frames:
         call, args, kwargs = _stub(frame), (call, args, kwargs), {}
     return call(*args, **kwargs)
@@ -918,9 +957,10 @@ def _vmapped(info: Any, in_dims: Any, payload: str, predicates: Any, tensors: An
     if any(dim is not None for dim in predicate_dims or ()):
         raise RuntimeError(
             "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. "
-            "We don't support that yet, please shout over at https://github.com/pytorch/functorch/issues/257 ."
+            "We don't support that yet, please shout over at "
+            "https://github.com/pytorch/functorch/issues/257 ."
         )
-    level = torch._C._functorch.maybe_current_level() or 1
+    level = torch._C._functorch.maybe_current_level() or 0
     call = json.loads(payload)
     _note_batches(call[3:5], iter(tensor_dims or [None] * len(tensors)), level)
     _EMIT(json.dumps(call, separators=(",", ":")), predicates, tensors, ints)
@@ -941,7 +981,9 @@ def _note_batches(spec: Any, dims: Iterator[Any], level: int) -> None:
 
 
 def _register() -> Any:
-    """The op, made by the first copy of this file in the process; None where torch cannot keep an effect in a graph."""
+    """The op, made by the first copy of this file in the process; None where torch cannot keep an effect in a
+    graph.
+    """
     if hasattr(getattr(torch.ops, _NAMESPACE), _OP):
         return getattr(getattr(torch.ops, _NAMESPACE), _OP)
     try:
@@ -966,8 +1008,8 @@ def _register() -> Any:
 def _run_as_it_is(value: Any, skip: Callable[[types.CodeType], None]) -> None:
     """Tell Dynamo not to trace these frames on their own. It still inlines them into a frame of the user's.
 
-    A frame that Dynamo gave up (a break in a loop) runs eagerly, but the functions that it calls are traced one by one:
-    `deferred` would return a handle there.
+    A frame that Dynamo gave up (a break in a loop) runs eagerly, but the functions that it calls are traced
+    one by one: `deferred` would return a handle there.
     """
     if isinstance(value, type) and value.__module__ == __name__:
         for member in vars(value).values():

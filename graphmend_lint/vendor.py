@@ -13,15 +13,19 @@ from graphmend_lint import __version__
 NAME = "graphmend_runtime.py"
 
 _HEADER = "# graphmend-lint {version}, sha256 {digest}: made by `graphmend vendor`, which also updates it.\n"
-_HEADER_OF_OURS = re.compile(rb"# graphmend-lint (\S+), sha256 ([0-9a-f]{64}): made by `graphmend vendor`[^\n]*\n")
+_HEADER_OF_OURS = re.compile(
+    rb"# graphmend-lint (\S+), sha256 ([0-9a-f]{64}): made by `graphmend vendor`[^\n]*\n"
+)
 _RUNTIME = Path(__file__).with_name("runtime.py")
 
 
 def vendor(path: Path, *, force: bool = False) -> Path:
-    """Write the runtime to `path` and return the file: `path` itself if it ends in `.py`, `graphmend_runtime.py` in a folder.
+    """Write the runtime to `path` and return the file: `path` itself if it ends in `.py`,
+    `graphmend_runtime.py` in a folder.
 
-    The first line of the copy names its version and a digest of the rest. An existing file is overwritten only if it is an
-    unedited copy, not newer than this version, or if `force` is given. The file is replaced atomically.
+    The first line of the copy names its version and a digest of the rest. An existing file is overwritten
+    only if it is an unedited copy, not newer than this version, or if `force` is given. The file is replaced
+    atomically.
 
     Raises `ValueError` for a target that is refused and `OSError` for one that cannot be read or written.
     """

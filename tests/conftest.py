@@ -1,10 +1,21 @@
-"""What every test has: the markers of pyproject.toml, applied."""
+"""What every test has: the markers of pyproject.toml, applied, and a project to run the command in."""
 
 from __future__ import annotations
 
 import importlib.util
+from pathlib import Path
 
 import pytest
+from tests.cli.project import Project
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """An empty project. The working directory is in it, and the cache beside it."""
+    made = Project(tmp_path)
+    monkeypatch.chdir(made.folder)
+    monkeypatch.setenv("GRAPHMEND_CACHE_DIR", str(made.cache))
+    return made
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -25,9 +25,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def check_edits(before: str, after: str, touched: Collection[tuple[int, int]]) -> None:
-    """`after` is `before` but for the line ranges `touched` (1-based, both ends included), and has the same
-    comments.
-    """
+    """`after` is `before` but for the lines `touched` (from 1, both ends included), comments included."""
     old = lines_of(before)
     position = line = start = 0
     for first, last in merged(touched):

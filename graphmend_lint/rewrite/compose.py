@@ -54,9 +54,7 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What became of the fixes: the new module, those that are in it, and those that are not with the
-    reason.
-    """
+    """The new module, the fixes that are in it, and those that are not, with the reason."""
 
     module: cst.Module
     text: str
@@ -108,9 +106,7 @@ def _spans(plan: Plan) -> list[Span]:
 
 
 def _lines(span: Span, found: Located) -> tuple[int, int]:
-    """The lines that an edit of what stands at `span` may change: its own, and those of parentheses around
-    it.
-    """
+    """The lines that an edit at `span` may change: its own, and those of parentheses around it."""
     node = found.expressions.get(span)
     above = sum(map(layout.line_breaks, node.lpar)) if node is not None else 0
     below = sum(map(layout.line_breaks, node.rpar)) if node is not None else 0
@@ -123,9 +119,7 @@ def _lines(span: Span, found: Located) -> tuple[int, int]:
 def _sort_out(
     fixes: Sequence[Fix], found: Located, page: layout.Page
 ) -> tuple[list[Fix], list[tuple[Fix, Refused]]]:
-    """The fixes that fit the module, and the others with the reason; a fix that shares an edit with one
-    refused goes too.
-    """
+    """The fixes that fit the module, and those refused; what shares an edit with these is refused too."""
     accepted: list[Fix] = []
     refused: list[tuple[Fix, Refused]] = []
     for group in _groups(fixes):
@@ -214,9 +208,7 @@ def _check_alone(edit: Edit, found: Located) -> None:
 
 
 def _check_branches(group: Sequence[Fix], found: Located) -> None:
-    """While Dynamo traces, a branch under `when` is always entered: whatever is in it must be a message of
-    the group.
-    """
+    """Dynamo always enters a branch under `when`: messages of the group must be all that it has."""
     deferred = {
         found.expressions[fix.plan.site]: edit.detail
         for fix in group

@@ -22,9 +22,7 @@ MAX_BRACKETS = 400
 
 
 def bracket_depth(text: str) -> int:
-    """An upper bound, cheap to get, of how deep brackets nest in `text`; LibCST's parser dies of some
-    thousands.
-    """
+    """A cheap upper bound of how deep brackets nest in `text`; LibCST's parser dies of some thousands."""
     depth = deepest = 0
     for match in _BRACKET.finditer(text):
         if match.group() in "([{":
@@ -36,9 +34,7 @@ def bracket_depth(text: str) -> int:
 
 
 def with_deep_stack(work: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-    """The result of `work(*args, **kwargs)`, computed in a thread whose stack fits any file that CPython
-    compiles.
-    """
+    """The result of `work(*args, **kwargs)`, on a stack that fits any file that CPython compiles."""
     outcome: list[T] = []
     failure: list[BaseException] = []
 

@@ -57,9 +57,7 @@ def _from_format_call(
 
 
 def _with_own_parentheses(arg: cst.Arg) -> cst.Arg:
-    """A generator that is the only argument of a call lends the call's parentheses; beside another it needs
-    its own.
-    """
+    """A generator as the only argument borrows the call's parentheses; beside another it needs its own."""
     if isinstance(arg.value, cst.GeneratorExp) and not arg.value.lpar:
         return arg.with_changes(value=arg.value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()]))
     return arg
@@ -76,9 +74,7 @@ def _text_call(
     refit: bool,
     comma: cst.Comma | None = None,
 ) -> cst.BaseExpression:
-    """`name(text, *values)` in the place of `node`; a text of several lines gives each value a line of its
-    own.
-    """
+    """`name(text, *values)` in the place of `node`; beside a text of several lines each value has a line."""
     kept = layout.bare(node)
     text = layout.bare(text)
     first = cst.Arg(text, comma=comma or cst.Comma(whitespace_after=_SPACE))
@@ -111,9 +107,7 @@ def alarm(name: str, when: str, test: cst.BaseExpression) -> cst.NamedExpr:
 
 
 def guarded(predicate: str, statement: cst.SimpleStatementLine | cst.SimpleStatementSuite) -> cst.If:
-    """`if not predicate:` around the statement; comments above it go above the `if`, one beside it stays
-    beside it.
-    """
+    """`if not predicate:` around the statement; comments above it go above the `if`."""
     test = cst.parse_expression(predicate if predicate.startswith("not ") else f"not {predicate}")
     leading: Sequence[cst.EmptyLine] = ()
     if isinstance(statement, cst.SimpleStatementLine):

@@ -12,9 +12,7 @@ _ROOT_MARKS = ("pyproject.toml", "setup.cfg", "setup.py", ".git", ".hg")
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """`package` is the dotted package that holds the file ("" outside of any); `roots` are the project's
-    source roots.
-    """
+    """The dotted package that holds the file ("" outside of any), and the project's source roots."""
 
     package: str = ""
     roots: tuple[Path, ...] = ()
@@ -41,9 +39,7 @@ class Home:
         return any((root / top).is_dir() or (root / f"{top}.py").is_file() for root in self.roots)
 
     def absolute(self, module: str, level: int) -> str | None:
-        """The dotted name that `from {level dots}{module} import ...` means here, None where it cannot be
-        known.
-        """
+        """The dotted name that a relative import of `module` means here, None if it cannot be known."""
         if level == 0:
             return module
         parts = self.package.split(".") if self.package else []

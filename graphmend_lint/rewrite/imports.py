@@ -120,9 +120,7 @@ def _insert(module: cst.Module, code: str, runtime: str, home: Home) -> cst.Modu
 
 
 def _block(module: cst.Module) -> tuple[int, int] | None:
-    """The run of imports to add to: the first with torch in it, else the first with more than `__future__`
-    in it.
-    """
+    """The run of imports to add to: the first with torch, else the first with more than `__future__`."""
     runs: list[tuple[int, int]] = []
     for i, line in enumerate(module.body):
         if not _is_import(line):

@@ -17,9 +17,7 @@ _NO_SPACE = cst.SimpleWhitespace("")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The layout that a file keeps: its lines, its unit of indentation, and the width that its lines stay
-    within.
-    """
+    """The layout of a file: its lines, its unit of indentation, and the width that the lines keep."""
 
     lines: tuple[str, ...]
     unit: str
@@ -49,9 +47,7 @@ def code(node: cst.CSTNode) -> str:
 
 
 def has_comment(node: cst.CSTNode) -> bool:
-    """Whether a comment stands anywhere in `node`. A `#` in a text counts too: the answer errs on the safe
-    side.
-    """
+    """Whether a comment may stand anywhere in `node`: a `#` in a text counts too."""
     return "#" in code(node)
 
 
@@ -60,9 +56,7 @@ def spans_lines(node: cst.CSTNode) -> bool:
 
 
 def bare(node: cst.BaseExpression) -> cst.BaseExpression:
-    """The expression without parentheses of its own, unless a comment stands in them or the syntax wants
-    them.
-    """
+    """The expression without its parentheses, unless a comment stands in them or the syntax wants them."""
     if isinstance(node, (cst.Tuple, cst.NamedExpr, cst.Yield, cst.GeneratorExp)) or not node.lpar:
         return node
     if any(has_comment(paren) for paren in (*node.lpar, *node.rpar)):
@@ -80,9 +74,7 @@ def call(name: str, args: Sequence[cst.BaseExpression]) -> cst.Call:
 
 
 def exploded(node: cst.Call, indent: str, unit: str) -> cst.Call:
-    """The call with each argument on a line of its own, a step deeper than `indent`; comments between them
-    stay.
-    """
+    """The call with each argument on a line of its own, a step deeper than `indent`, comments kept."""
     inner = indent + unit
     if any(isinstance(arg.value, cst.GeneratorExp) and not arg.value.lpar for arg in node.args):
         return node  # a bare generator takes no comma after it
@@ -142,9 +134,7 @@ def fit(node: cst.Call, column: int, indent: str, page: Page) -> cst.Call:
 def deepened(
     gap: cst.BaseParenthesizableWhitespace, indent: str, *, breaks: bool = False
 ) -> cst.BaseParenthesizableWhitespace:
-    """The gap with its lines and comments kept, and what follows moved to `indent`; `breaks` makes a line
-    break of a space.
-    """
+    """The gap, comments kept, with what follows at `indent`; `breaks` turns a space into a line break."""
     if not isinstance(gap, cst.ParenthesizedWhitespace):
         return new_line(indent) if breaks else gap
     lines = [

@@ -23,8 +23,7 @@ class Names:
 
 
 def choose(tree: ast.Module, needed: Collection[str], runtime: str, home: Home) -> Names:
-    """A local name for each needed one: as imported already, else the name itself, else a fresh one where
-    it is taken.
+    """A local name for each needed one: as imported already, else its own, else a fresh one if that is taken.
 
     A name counts as taken if it occurs anywhere in the file as something else, in whatever scope, or may
     come from an `import *`.

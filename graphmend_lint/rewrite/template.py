@@ -142,9 +142,7 @@ def _label(part: cst.FormattedStringExpression, quote: str) -> str:
 
 
 def _as_value(expression: cst.BaseExpression, quote: str) -> cst.BaseExpression:
-    """The expression as a positional argument; a field takes a few forms without parentheses that a call
-    does not.
-    """
+    """The expression as an argument; a field takes some forms without parentheses that a call does not."""
     changed = expression.visit(_Requoted(quote[0]))
     assert isinstance(changed, cst.BaseExpression)
     if isinstance(changed, _NEEDS_PARENTHESES) and not changed.lpar:
@@ -153,9 +151,7 @@ def _as_value(expression: cst.BaseExpression, quote: str) -> cst.BaseExpression:
 
 
 class _Requoted(cst.CSTTransformer):
-    """Gives strings the quotes of the text that they stood in, where those alone forced other ones upon
-    them.
-    """
+    """Gives strings the quotes of the text they stood in, which had forced other ones upon them."""
 
     def __init__(self, quote: str) -> None:
         super().__init__()

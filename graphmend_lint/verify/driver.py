@@ -6,6 +6,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
@@ -19,8 +20,9 @@ from graphmend_lint.verify.verdict import Arm, Capture, Run, Verdict
 
 
 class FixedFile(Protocol):
-    """A file after fixing: its whole source, the findings fixed in it, and those that remain in that
-    source.
+    """A file after fixing: its whole source, the findings fixed in it, and those that remain in it.
+
+    `problems` are lines about what went wrong.
     """
 
     @property
@@ -29,6 +31,8 @@ class FixedFile(Protocol):
     def applied(self) -> Sequence[Any]: ...
     @property
     def remaining(self) -> Sequence[Any]: ...
+    @property
+    def problems(self) -> Sequence[str]: ...
 
 
 FixFiles = Callable[[list[Path]], Mapping[Path, FixedFile]]
@@ -87,12 +91,15 @@ class Verification:
 
     def judge(self, fix_files: FixFiles, fix_paths: Iterable[Path] = ()) -> Verdict:
         """The verdict on what `fix_files` makes of the files; raises CouldNotRun."""
-        environment = self._records["prepare"]["environment"]
         paths = _selected(self.executed, [path.resolve() for path in fix_paths])
         fixes = _fix(fix_files, paths)
-        original = _arm(self._records, fixes.original_rules)
+        found = self._verdict(_arm(self._records, fixes.original_rules), fixes, len(paths))
+        return replace(found, notes=(*found.notes, *fixes.problems))
+
+    def _verdict(self, original: Arm, fixes: Fixes, asked: int) -> Verdict:
+        environment = self._records["prepare"]["environment"]
         if not fixes.changed:
-            return judge.nothing_fixed(self._target.text, original, len(paths), environment)
+            return judge.nothing_fixed(self._target.text, original, asked, environment)
         files = fixes.changed_files()
         try:
             records = self._run_fixed(fixes.changed)
@@ -149,6 +156,7 @@ def _fix(fix_files: FixFiles, paths: list[Path]) -> Fixes:
         after={path: result.source for path, result in results.items()},
         applied={path: tuple(result.applied) for path, result in results.items()},
         remaining={path: tuple(result.remaining) for path, result in results.items()},
+        problems=tuple(problem for result in results.values() for problem in result.problems),
     )
 
 

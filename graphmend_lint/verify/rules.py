@@ -19,6 +19,7 @@ class Fixes:
     after: Mapping[Path, bytes]
     applied: Mapping[Path, tuple[Any, ...]]
     remaining: Mapping[Path, tuple[Any, ...]]
+    problems: tuple[str, ...] = ()
 
     @property
     def changed(self) -> dict[Path, bytes]:

@@ -68,7 +68,8 @@ def _fork_is_safe(job: Job, threads: int | None) -> bool:
         # Building the target imports it too, and reports what goes wrong.
         with contextlib.suppress(Exception):
             importlib.import_module(name)
-    return threads is not None and _threads() == threads and not _cuda_started()
+    now = _threads()
+    return threads is not None and now is not None and now <= threads and not _cuda_started()
 
 
 def _cuda_started() -> bool:

@@ -1,0 +1,71 @@
+"""Writes what the documentation repeats from the code: rule pages, the rule table and the configuration table.
+
+    python scripts/generate_docs.py            # write
+    python scripts/generate_docs.py --check    # exit 1 if something is stale
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from graphmend_lint import registry
+from graphmend_lint.config import KEYS
+
+ROOT = Path(__file__).resolve().parents[1]
+_BLOCK = re.compile(r"(<!-- (?P<name>[a-z-]+):start -->\n).*?(<!-- (?P=name):end -->)", re.DOTALL)
+_PAGES = "https://meta-pytorch.github.io/compile-graph-break-site/gb/"
+
+
+def rule_table(folder: str) -> str:
+    """The rules as a Markdown table; `folder` is where the rule pages are, seen from the page."""
+    rows = [
+        f"| [{card.code}]({folder}{page_name(card)}) | `{card.name}` | {card.title} | {card.fix} | "
+        + ", ".join(f"[{number}]({_PAGES}{number.lower()}.html)" for number in card.breaks)
+        + " |"
+        for card in registry.all_rules()
+    ]
+    return "\n".join(["| code | name | what | fix | breaks |", "|---|---|---|---|---|", *rows]) + "\n"
+
+
+def configuration_table() -> str:
+    """The keys of `[tool.graphmend]` as a Markdown table."""
+    rows = [f"| `{key.name}` | {key.type} | `{key.default}` | {key.doc} |" for key in KEYS]
+    return "\n".join(["| key | value | default | meaning |", "|---|---|---|---|", *rows]) + "\n"
+
+
+def page_name(card: registry.RuleCard) -> str:
+    return f"{card.code}-{card.name}.md"
+
+
+def pages() -> dict[Path, str]:
+    """Every generated file and what it has to hold."""
+    rules = ROOT / "docs" / "rules"
+    found = {rules / page_name(card): registry.document(card) for card in registry.all_rules()}
+    blocks = {"rules": rule_table("docs/rules/"), "configuration": configuration_table()}
+    readme = ROOT / "README.md"
+    found[readme] = _BLOCK.sub(
+        lambda match: match[1] + blocks[match["name"]] + match[3] if match["name"] in blocks else match[0],
+        readme.read_text(encoding="utf-8"),
+    )
+    return found
+
+
+def main() -> int:
+    check = "--check" in sys.argv[1:]
+    stale = []
+    for path, content in pages().items():
+        if path.exists() and path.read_text(encoding="utf-8") == content:
+            continue
+        stale.append(path.relative_to(ROOT))
+        if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, encoding="utf-8")
+    for path in stale:
+        print(f"{'stale' if check else 'wrote'}: {path}")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

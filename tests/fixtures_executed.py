@@ -1,0 +1,312 @@
+"""Running a program eagerly or compiled, and noting all that it does."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import difflib
+import importlib
+import io
+import logging
+import random
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+#: What any compiled program shows differently (see the runtime's own documentation).
+_GRAD_FN = re.compile(r",\s*grad_fn=<\w+>")
+_ADDRESS = re.compile(r"0x[0-9a-f]+")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one call did. `said` has prints, log records and warnings in their order."""
+
+    result: Any
+    error: tuple[str, str] | None
+    said: list[tuple[Any, ...]]
+    arguments: Any
+    state: Any
+    random: tuple[float, float]
+    gradients: Any
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a program did on all its inputs, and where Dynamo ended the graph."""
+
+    seen: list[Seen]
+    breaks: list[str]
+
+    def difference(self, other: Run) -> str:
+        """The first thing that differs, "" if nothing does."""
+        if len(self.seen) != len(other.seen):
+            return f"{len(self.seen)} calls, {len(other.seen)} calls"
+        for number, (mine, theirs) in enumerate(zip(self.seen, other.seen, strict=True)):
+            for field in fields(Seen):
+                first, second = getattr(mine, field.name), getattr(theirs, field.name)
+                if repr(first) != repr(second):
+                    return f"{field.name} of input {number}:\n{first}\n{second}"
+        return ""
+
+
+@dataclass(frozen=True)
+class Program:
+    """The files of a program in `folder`; lines are reported as those of `origin`, the text that was fixed."""
+
+    folder: Path
+    main: str
+    files: dict[str, str]
+    origin: dict[str, str]
+
+    def line(self, file: str, line: int) -> int:
+        """The line of the original text that a line of this program comes from."""
+        name = Path(file).resolve().relative_to(self.folder.resolve()).as_posix()
+        return _lines(self.origin[name], self.files[name]).get(line, -line)
+
+
+def _lines(before: str, after: str) -> dict[int, int]:
+    first, second = before.splitlines(), after.splitlines()
+    found: dict[int, int] = {}
+    for tag, i, j, k, m in difflib.SequenceMatcher(None, first, second, autojunk=False).get_opcodes():
+        if tag == "equal" or (tag == "replace" and j - i == m - k):
+            found.update(zip(range(k + 1, m + 1), range(i + 1, j + 1), strict=True))
+    return found
+
+
+def run(program: Program, *, compiled: bool, backend: str = "eager", options: frozenset[str] = frozenset()) -> Run:
+    """Run a program in a fresh state: modules, loggers, warnings, random numbers and Dynamo."""
+    torch._dynamo.reset()
+    with _loaded(program, backend) as module, _breaks(program) as breaks:
+        _seed()
+        function, inputs = module.build()
+        call = function
+        if compiled and not _is_compiled(function):
+            call = torch.compile(function, backend=backend, dynamic=True if "dynamic" in options else None)
+        seen = []
+        for arguments in inputs:
+            if "reset" in options:
+                torch._dynamo.reset()
+            with torch.compiler.set_stance("default" if compiled else "force_eager"):
+                seen.append(_observe(program, function, call, copy.deepcopy(arguments)))
+    return Run(seen, sorted(set(breaks)))
+
+
+def _is_compiled(function: Any) -> bool:
+    """Whether the program itself compiles what it gives."""
+    return (
+        hasattr(function, "_torchdynamo_orig_callable")
+        or type(function).__name__ == "OptimizedModule"
+        or getattr(function, "_compiled_call_impl", None) is not None
+        or getattr(function, "is_compiled_inside", False)
+    )
+
+
+@contextlib.contextmanager
+def _loaded(program: Program, backend: str) -> Iterator[Any]:
+    """The program's main module, imported anew; `torch.compile` in it uses `backend` unless it says otherwise."""
+    known, loggers = set(sys.modules), set(logging.Logger.manager.loggerDict)
+    original, methods = torch.compile, set(vars(logging.Logger))
+    filters = warnings.filters[:]
+    sys.path.insert(0, str(program.folder))
+    torch.compile = partial(original, backend=backend)  # type: ignore[assignment]
+    importlib.invalidate_caches()
+    try:
+        yield importlib.import_module(program.main.removesuffix(".py"))
+    finally:
+        torch.compile = original
+        sys.path.remove(str(program.folder))
+        own = {name.removesuffix(".py").split("/")[0] for name in program.files}
+        for name in [n for n in set(sys.modules) - known if n.split(".")[0] in own]:
+            del sys.modules[name]
+        for name in set(logging.Logger.manager.loggerDict) - loggers:
+            if not name.startswith("torch"):
+                del logging.Logger.manager.loggerDict[name]
+        for name in set(vars(logging.Logger)) - methods:
+            delattr(logging.Logger, name)
+        warnings.filters[:] = filters
+
+
+def _seed() -> None:
+    torch.manual_seed(0)
+    random.seed(0)
+
+
+# -- what is said ----------------------------------------------------------------------------------------------------
+
+
+class _Stream(io.StringIO):
+    def __init__(self, name: str, said: list[tuple[Any, ...]]) -> None:
+        super().__init__()
+        self.name, self.said = name, said
+
+    @torch.compiler.disable
+    def write(self, text: str) -> int:
+        if self.said and self.said[-1][0] == self.name:
+            text = self.said.pop()[1] + text
+        self.said.append((self.name, _GRAD_FN.sub("", text)))
+        return len(text)
+
+
+class _Records(logging.Handler):
+    def __init__(self, said: list[tuple[Any, ...]], program: Program) -> None:
+        super().__init__(logging.DEBUG)
+        self.said, self.program = said, program
+
+    @torch.compiler.disable
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.name.startswith("torch"):
+            return
+        place = _place(self.program, record.pathname, record.lineno)
+        text = _GRAD_FN.sub("", self.format(record))
+        self.said.append(("log", record.name, record.levelname, text, place, record.funcName))
+
+
+def _place(program: Program, file: str, line: int) -> tuple[str, int]:
+    """Where a message says that it comes from, in terms of the original program; outside of it, the file alone."""
+    try:
+        return Path(file).name, program.line(file, line)
+    except (KeyError, ValueError):
+        return Path(file).name, 0
+
+
+@contextlib.contextmanager
+def _listening(program: Program, said: list[tuple[Any, ...]]) -> Iterator[None]:
+    root, handler = logging.getLogger(), _Records(said, program)
+    level, others = root.level, root.handlers[:]
+
+    @torch.compiler.disable
+    def show(message: Any, category: Any, filename: str, line: int, *_: Any) -> None:
+        if not filename.startswith(torch.__path__[0]):
+            place = _place(program, filename, line)
+            said.append(("warning", category.__name__, _GRAD_FN.sub("", str(message)), place))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        warnings.showwarning = show
+        root.handlers[:] = [handler]
+        root.setLevel(logging.INFO)
+        out, err = sys.stdout, sys.stderr
+        sys.stdout, sys.stderr = _Stream("stdout", said), _Stream("stderr", said)
+        try:
+            yield
+        finally:
+            sys.stdout, sys.stderr = out, err
+            root.handlers[:] = others
+            root.setLevel(level)
+
+
+# -- one call --------------------------------------------------------------------------------------------------------
+
+
+def _observe(program: Program, function: Any, call: Callable[..., Any], arguments: tuple[Any, ...]) -> Seen:
+    _seed()
+    said: list[tuple[Any, ...]] = []
+    result, error, gradients = None, None, None
+    with _listening(program, said):
+        try:
+            result = call(*arguments)
+            picture = plain(result)
+            gradients = _gradients(function, result, arguments)
+        except Exception as exception:
+            picture = None
+            error = (type(exception).__name__, str(exception).split("\n\nfrom user code")[0])
+    drawn = (float(torch.rand(())), random.random())
+    return Seen(picture, error, said, plain(arguments), _state(function), drawn, gradients)
+
+
+def _gradients(function: Any, result: Any, arguments: Any) -> Any:
+    losses = [t.double().sum() for t in _tensors(result) if t.requires_grad and t.is_floating_point()]
+    if not losses:
+        return None
+    sum(losses[1:], losses[0]).backward()
+    parameters = list(function.parameters()) if isinstance(function, torch.nn.Module) else []
+    leaves = [*parameters, *(t for t in _tensors(arguments) if t.is_leaf)]
+    found = [plain(t.grad) for t in leaves]
+    for leaf in leaves:
+        leaf.grad = None
+    return found
+
+
+def _state(function: Any) -> Any:
+    if not isinstance(function, torch.nn.Module):
+        return None
+    named = {k.replace("_orig_mod.", ""): plain(v) for k, v in function.state_dict().items()}
+    plain_attributes = {
+        k: v for k, v in vars(function).items() if not k.startswith("_") and isinstance(v, (bool, int, str))
+    }
+    return {**named, **plain_attributes}
+
+
+def plain(value: Any) -> Any:
+    """A picture of a value that compares exactly: tensors by type, shape and bits."""
+    if isinstance(value, torch.Tensor):
+        tensor = value.detach().contiguous()
+        bits = tensor.reshape(-1).tolist() if not tensor.is_complex() else repr(tensor)
+        return (str(value.dtype), tuple(value.shape), bits)
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return (type(value).__name__, [plain(item) for item in value])
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return _ADDRESS.sub("0x", repr(value))
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _tensors(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _tensors(item)
+
+
+# -- graph breaks ----------------------------------------------------------------------------------------------------
+
+
+class _Events(logging.Handler):
+    def __init__(self, program: Program, places: list[str]) -> None:
+        super().__init__(logging.DEBUG)
+        self.program, self.places = program, places
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.places.append(_event(self.program, record.getMessage()))
+
+
+def _event(program: Program, message: str) -> str:
+    """`file:line` of a break that Dynamo reports, the line being the innermost one of the program."""
+    folder = re.escape(str(program.folder.resolve()))
+    traced = message.rpartition("User code traceback:")
+    found = re.findall(rf'File "({folder}/[^"]*)", line (\d+)', traced[2]) if traced[1] else []
+    found = found or re.findall(rf"user code at ({folder}/[^\n:]*):(\d+)", message)
+    file, line = found[-1] if found else ("outside", "0")
+    return f"{Path(file).name}:{line}"
+
+
+@contextlib.contextmanager
+def _breaks(program: Program) -> Iterator[list[str]]:
+    """Where Dynamo ends the graph, in a list that fills while the program runs."""
+    places: list[str] = []
+    logs = [
+        logging.getLogger(f"torch._dynamo.{name}.__graph_breaks") for name in ("symbolic_convert", "convert_frame")
+    ]
+    kept = [(log.handlers, log.propagate, log.level) for log in logs]
+    for log in logs:
+        log.handlers, log.propagate = [_Events(program, places)], False
+        log.setLevel(logging.DEBUG)
+    try:
+        yield places
+    finally:
+        for log, (handlers, propagate, level) in zip(logs, kept, strict=True):
+            log.handlers, log.propagate = handlers, propagate
+            log.setLevel(level)

@@ -1,0 +1,18 @@
+"""Fixtures of the runtime's tests."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from tests.runtime.hearing import Ear
+
+
+@pytest.fixture
+def ear() -> Iterator[Ear]:
+    logging.getLogger("tests").setLevel(logging.DEBUG)
+    yield Ear()
+    torch._dynamo.reset()

@@ -1,0 +1,142 @@
+"""Every fixture is linted, fixed and run: see `tests.fixtures_runner` for their form."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests import fixtures_runner
+from tests.fixtures_runner import Fixture
+
+from graphmend_lint.findings import Reason
+from graphmend_lint.transforms import defer
+
+if TYPE_CHECKING:
+    from tests.fixtures_executed import Program, Run
+
+ALL = fixtures_runner.fixtures()
+every_fixture = pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
+FIXED = [case for case in ALL if case.after != case.before]
+
+
+@pytest.fixture
+def fixed(case: Fixture, tmp_path: Path, request: pytest.FixtureRequest) -> dict[str, str]:
+    """What fixing makes of a case; with --update-fixtures, this becomes what the case expects."""
+    files = fixtures_runner.fix(case.before, tmp_path / "fix")
+    if request.config.getoption("--update-fixtures"):
+        case.write_after(files)
+        vars(case).pop("after", None)
+    return files
+
+
+class TestText:
+    """Needs no torch."""
+
+    @every_fixture
+    def test_findings_are_those_of_the_comments(self, case: Fixture, tmp_path: Path) -> None:
+        assert fixtures_runner.lint(case.before, tmp_path) == case.expected()
+
+    @every_fixture
+    def test_the_fix_is_exactly_the_expected_one(self, case: Fixture, fixed: dict[str, str]) -> None:
+        assert fixed == case.after
+
+    @every_fixture
+    def test_what_was_fixed_is_not_reported_again(self, case: Fixture, tmp_path: Path) -> None:
+        assert fixtures_runner.lint(case.after, tmp_path) == case.left()
+
+    @every_fixture
+    def test_a_second_fix_changes_nothing(self, case: Fixture, tmp_path: Path) -> None:
+        assert fixtures_runner.fix(case.after, tmp_path) == case.after
+
+    @every_fixture
+    def test_all_comments_survive(self, case: Fixture) -> None:
+        for name, text in case.before.items():
+            kept = [c for _, c in fixtures_runner.comments(case.after[name])]
+            assert kept == [c for _, c in fixtures_runner.comments(text)]
+
+    @every_fixture
+    def test_only_lines_with_an_edit_differ(self, case: Fixture) -> None:
+        marked = {
+            (e.file, case.before[e.file].splitlines()[e.line - 1]) for e in case.expected() if "safe" in e.verdict
+        }
+        for name, text in case.before.items():
+            gone = Counter(text.splitlines()) - Counter(case.after[name].splitlines())
+            assert len(gone) <= 6 * len([m for m in marked if m[0] == name])
+
+
+def test_twins_name_each_other() -> None:
+    named = {case.name: case.twins for case in ALL}
+    for name, twins in named.items():
+        for twin in twins:
+            assert name in named.get(twin, ()), f"{twin} does not name {name}"
+
+
+def test_every_declining_case_has_an_accepting_twin() -> None:
+    accepting = {case.name for case in FIXED}
+    for case in ALL:
+        if any(e.verdict.startswith(("none", "likely none")) for e in case.expected()) and case not in FIXED:
+            assert accepting.intersection(case.twins), f"{case.name} has no accepting twin"
+
+
+#: Reasons that no program shows: they depend on the configuration.
+BY_CONFIGURATION = {Reason.TARGET_TORCH_TOO_OLD}
+
+
+def test_every_reason_of_the_transformation_is_shown() -> None:
+    shown = {e.verdict.rpartition(" ")[2] for case in ALL for e in case.expected() if "none" in e.verdict}
+    assert shown == {reason.value for reason in defer.REASONS if reason not in BY_CONFIGURATION}
+
+
+@every_fixture
+@pytest.mark.filterwarnings("ignore")
+class TestExecuted:
+    """Runs the programs. The same things are seen before and after, eagerly and compiled, with fewer breaks."""
+
+    @pytest.fixture
+    def original(self, case: Fixture, tmp_path: Path) -> Program:
+        return self._program(case, case.before, tmp_path / "original")
+
+    @pytest.fixture
+    def result(self, case: Fixture, tmp_path: Path) -> Program:
+        return self._program(case, case.after, tmp_path / "result")
+
+    @staticmethod
+    def _program(case: Fixture, files: dict[str, str], folder: Path) -> Program:
+        pytest.importorskip("torch")
+        from tests.fixtures_executed import Program
+
+        fixtures_runner.write(files, folder)
+        return Program(folder, case.main, files, case.before)
+
+    def test_it_does_the_same(self, case: Fixture, original: Program, result: Program) -> None:
+        from tests.fixtures_executed import run
+
+        eager = run(original, compiled=False)
+        assert not eager.breaks
+        options = frozenset(case.options)
+        before = run(original, compiled=True, options=options)
+        assert len(before.breaks) == case.breaks[0], before.breaks
+        if case not in FIXED:
+            assert case.breaks[0] == case.breaks[1]
+            return
+        same(eager, run(result, compiled=False))
+        after = run(result, compiled=True, options=options)
+        same(eager, after)
+        assert len(after.breaks) == case.breaks[1], after.breaks
+        assert case.breaks[1] < case.breaks[0]
+        if "inductor" in case.options:
+            inductor = run(result, compiled=True, backend="inductor", options=options)
+            said_the_same(eager, inductor)
+            assert len(inductor.breaks) == case.breaks[1], inductor.breaks
+
+
+def same(first: Run, second: Run) -> None:
+    difference = first.difference(second)
+    assert not difference, difference
+
+
+def said_the_same(first: Run, second: Run) -> None:
+    """For a backend that may round differently."""
+    assert [(s.said, s.error, s.random) for s in first.seen] == [(s.said, s.error, s.random) for s in second.seen]
