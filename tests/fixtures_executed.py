@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import copy
-import difflib
 import importlib
 import io
 import logging
@@ -29,8 +29,8 @@ _ADDRESS = re.compile(r"0x[0-9a-f]+")
 class Seen:
     """What one call did. `said` has prints, log records and warnings in their order."""
 
-    result: Any
     error: tuple[str, str] | None
+    result: Any
     said: list[tuple[Any, ...]]
     arguments: Any
     state: Any
@@ -73,12 +73,18 @@ class Program:
 
 
 def _lines(before: str, after: str) -> dict[int, int]:
-    first, second = before.splitlines(), after.splitlines()
+    """The lines of `after` with the lines of `before` that they come from: a fix adds an import, and may wrap a call."""
     found: dict[int, int] = {}
-    for tag, i, j, k, m in difflib.SequenceMatcher(None, first, second, autojunk=False).get_opcodes():
-        if tag == "equal" or (tag == "replace" and j - i == m - k):
-            found.update(zip(range(k + 1, m + 1), range(i + 1, j + 1), strict=True))
+    for old, new in zip(_statements(before), _statements(after), strict=True):
+        for line in range(new.lineno, (new.end_lineno or 0) + 1):
+            found[line] = min(old.lineno + line - new.lineno, old.end_lineno or 0)
     return found
+
+
+def _statements(source: str) -> list[ast.stmt]:
+    """The statements of a program, outer ones first, without the import of the runtime."""
+    statements = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.stmt)]
+    return [s for s in statements if not (isinstance(s, ast.ImportFrom) and s.module == "graphmend_lint.runtime")]
 
 
 def run(program: Program, *, compiled: bool, backend: str = "eager", options: frozenset[str] = frozenset()) -> Run:
@@ -219,7 +225,7 @@ def _observe(program: Program, function: Any, call: Callable[..., Any], argument
             picture = None
             error = (type(exception).__name__, str(exception).split("\n\nfrom user code")[0])
     drawn = (float(torch.rand(())), random.random())
-    return Seen(picture, error, said, plain(arguments), _state(function), drawn, gradients)
+    return Seen(error, picture, said, plain(arguments), _state(function), drawn, gradients)
 
 
 def _gradients(function: Any, result: Any, arguments: Any) -> Any:
@@ -289,8 +295,10 @@ def _event(program: Program, message: str) -> str:
     traced = message.rpartition("User code traceback:")
     found = re.findall(rf'File "({folder}/[^"]*)", line (\d+)', traced[2]) if traced[1] else []
     found = found or re.findall(rf"user code at ({folder}/[^\n:]*):(\d+)", message)
-    file, line = found[-1] if found else ("outside", "0")
-    return f"{Path(file).name}:{line}"
+    if not found:
+        return "outside"
+    file, line = found[-1]
+    return f"{Path(file).name}:{program.line(file, int(line))}"
 
 
 @contextlib.contextmanager

@@ -172,7 +172,7 @@ def test_a_damaged_file(project: Project, content: bytes) -> None:
     assert project.findings() == first
 
 
-@pytest.mark.parametrize("blob", [None, b"", b"junk", b"\x80\x05K\x01."], ids=["null", "empty", "junk", "a number"])
+@pytest.mark.parametrize("blob", [None, b"", b"junk", b"\x80\x05cnosuch\nname\n."], ids=["null", "empty", "junk", "unknown"])
 @pytest.mark.parametrize("settings", ["", 'target-torch = "2.9"'], ids=["same", "changed"])
 def test_damaged_rows(project: Project, blob: bytes | None, settings: str) -> None:
     """With changed settings the findings are made again, from summaries that are damaged too."""

@@ -148,5 +148,5 @@ def test_other_line_ends(project: Project, newline: str) -> None:
 
 
 def test_after_a_form_feed(project: Project) -> None:
-    project.write("model.py", compiled("\x0cy = 'a\x0cb'", 'print("x")  # noqa: GM201', 'print("z")'))
+    project.write("model.py", compiled("y = 'a\x0cb'  # \x0c", 'print("x")  # noqa: GM201', 'print("z")'))
     assert project.lines_of() == [11]
