@@ -53,18 +53,14 @@ def whisper() -> Target:
         begin_suppress_tokens=None,
     )
     features = torch.randn(1, 80, 2 * POSITIONS)
-    return WhisperForConditionalGeneration(config), [
-        {"input_features": features, "decoder_input_ids": _tokens(1)}
-    ]
+    return WhisperForConditionalGeneration(config), [{"input_features": features, "decoder_input_ids": _tokens(1)}]
 
 
 def bart() -> Target:
     """In fp32, where the overflow guard of the encoder layer is dead code."""
     from transformers import BartConfig, BartForConditionalGeneration
 
-    return BartForConditionalGeneration(BartConfig(**_seq2seq(), vocab_size=VOCAB)), [
-        _masked_seq2seq_inputs()
-    ]
+    return BartForConditionalGeneration(BartConfig(**_seq2seq(), vocab_size=VOCAB)), [_masked_seq2seq_inputs()]
 
 
 def bart16() -> Target:

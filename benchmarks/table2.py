@@ -116,9 +116,7 @@ class Result:
             _together(checks, values, "identical"),
             _together(checks, messages, "same"),
             ("yes" if fixed.capture.whole else "no") if fixed else "-",
-            f"{checks['recompiles'].original} -> {checks['recompiles'].fixed}"
-            if "recompiles" in checks
-            else "-",
+            f"{checks['recompiles'].original} -> {checks['recompiles'].fixed}" if "recompiles" in checks else "-",
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -221,7 +219,9 @@ def _print(results: list[Result]) -> None:
         table.add_row(*result.cells(), style=None if result.holds else "red")
     table.add_section()
     table.add_row(*_total(results))
-    Console().print(table)
+    # Where the output is no terminal, no width is known: wide enough for one line for each row.
+    console = Console()
+    Console(width=console.width if console.is_terminal else 140).print(table)
 
 
 def _total(results: list[Result]) -> tuple[str, ...]:

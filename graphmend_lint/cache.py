@@ -35,6 +35,11 @@ def default_folder() -> Path:
     return base / "graphmend"
 
 
+def _name(path: Path) -> str:
+    """A path as SQLite can hold it: file names may have bytes that are no text."""
+    return str(path).encode(errors="backslashreplace").decode()
+
+
 class Cache:
     """Summaries and findings by path and content digest. `folder` None: nothing is kept."""
 
@@ -52,13 +57,13 @@ class Cache:
 
     def files(self, paths: Iterable[Path]) -> dict[Path, tuple[int, int, bytes]]:
         """Modification time (ns), size and digest of the files as they were last seen."""
-        wanted = {str(path): path for path in paths}
+        wanted = {_name(path): path for path in paths}
         rows = self._rows("SELECT path, mtime, size, digest FROM files")
         return {wanted[path]: (mtime, size, digest) for path, mtime, size, digest in rows if path in wanted}
 
     def summaries(self, digests: dict[Path, bytes]) -> dict[Path, Any]:
         """The stored summaries of files whose digest is still the same."""
-        wanted = {str(path): (path, digest) for path, digest in digests.items()}
+        wanted = {_name(path): (path, digest) for path, digest in digests.items()}
         found: dict[Path, Any] = {}
         for name, digest, blob in self._rows("SELECT path, digest, summary FROM files"):
             if name in wanted and wanted[name][1] == digest and blob is not None:
@@ -68,12 +73,12 @@ class Cache:
 
     def store_files(self, rows: Iterable[tuple[Path, int, int, bytes, Any]]) -> None:
         """Remember files and their summaries."""
-        packed = [(str(p), mtime, size, digest, pickle.dumps(s, 5)) for p, mtime, size, digest, s in rows]
+        packed = [(_name(p), mtime, size, digest, pickle.dumps(s, 5)) for p, mtime, size, digest, s in rows]
         self._write("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)", packed)
 
     def findings(self, keys: dict[Path, bytes]) -> dict[Path, Any]:
         """The stored findings of files whose key is still the same."""
-        wanted = {str(path): (path, key) for path, key in keys.items()}
+        wanted = {_name(path): (path, key) for path, key in keys.items()}
         found: dict[Path, Any] = {}
         for name, key, blob in self._rows("SELECT path, key, payload FROM findings"):
             if name in wanted and wanted[name][1] == key:
@@ -83,7 +88,7 @@ class Cache:
 
     def store_findings(self, rows: Iterable[tuple[Path, bytes, Any]]) -> None:
         """Remember findings."""
-        packed = [(str(path), key, pickle.dumps(value, 5)) for path, key, value in rows]
+        packed = [(_name(path), key, pickle.dumps(value, 5)) for path, key, value in rows]
         self._write("INSERT OR REPLACE INTO findings VALUES (?, ?, ?)", packed)
 
     def close(self) -> None:

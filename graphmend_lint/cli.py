@@ -515,15 +515,12 @@ def vendor(path: Path, force: bool) -> None:
 
 def _settings_of(common: dict[str, Any]) -> Callable[[Path], Settings]:
     """How a path gets its settings, with what the command line changes in them."""
-    from graphmend_lint import registry
+    from graphmend_lint import engine
 
     with _errors():
         given = load_file(common["config"]) if common["config"] else None
         for option in ("select", "ignore"):
-            try:
-                registry.select(_split(common[option]))
-            except registry.UnknownRule as error:
-                raise Failure(f"--{option}: {error}") from error
+            engine.check_names(f"--{option}", _split(common[option]))
 
     def settings_of(path: Path) -> Settings:
         found = given or (Settings() if common["isolated"] else load_settings(path))

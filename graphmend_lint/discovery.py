@@ -23,8 +23,8 @@ def python_files(
 ) -> Iterator[Path]:
     """Every `.py` and `.pyi` file below a folder, sorted, without what is excluded by default or by configuration.
 
-    Links to folders are not followed, so that a link cannot lead out of the project or in circles. `unreadable` hears of
-    folders that cannot be listed.
+    Links to folders are not followed, so that a link cannot lead out of the project or in circles. `unreadable` hears
+    of folders that cannot be listed.
     """
     for current, folders, files in os.walk(folder, onerror=unreadable):
         here = Path(current)

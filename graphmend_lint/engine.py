@@ -83,12 +83,17 @@ def check_rules(settings: Settings) -> None:
     lists = {"select": settings.select, "ignore": settings.ignore}
     lists |= {f'per-file-ignores "{pattern}"': codes for pattern, codes in settings.per_file_ignores}
     for key, codes in lists.items():
-        try:
-            registry.select(codes)
-        except registry.UnknownRule as error:
-            raise ConfigError(f"{settings.where}{key}: {error}") from error
+        check_names(f"{settings.where}{key}", codes)
     if not _cards(settings.select, settings.ignore):
         raise ConfigError(f"{settings.where}select: no rule is left to run")
+
+
+def check_names(key: str, codes: Iterable[str]) -> None:
+    """Raise `ConfigError` where `codes`, the value of `key`, name a rule that does not exist."""
+    try:
+        registry.select(codes)
+    except registry.UnknownRule as error:
+        raise ConfigError(f"{key}: {error}") from error
 
 
 def analyse(
@@ -204,7 +209,7 @@ def collect(paths: Iterable[Path], settings_of: SettingsOf) -> tuple[list[Path],
             note(error)
             continue
         check_rules(settings_of(path))
-        place = Path(os.path.abspath(path))
+        place = Path(os.path.abspath(path))  # noqa: PTH100 (each file once, and links by their own names)
         files.update(dict.fromkeys(python_files(place, settings_of, note) if is_folder else [place]))
     for path in files:
         check_rules(settings_of(path))

@@ -68,9 +68,7 @@ def _to_a_fixpoint(source: bytes, path: Path, settings: Settings, lint: Lint) ->
     left = findings
     for rounds in range(1, MAX_ROUNDS + 1):
         if not any(_is_wanted(finding, settings) for finding in left):
-            return FixResult(
-                current, current != source, tuple(applied), tuple(left), tuple(problems), rounds - 1
-            )
+            return FixResult(current, current != source, tuple(applied), tuple(left), tuple(problems), rounds - 1)
         outcome = _fix_once(current, path, left, settings)
         problems += outcome.problems
         if outcome.failed:
@@ -81,9 +79,7 @@ def _to_a_fixpoint(source: bytes, path: Path, settings: Settings, lint: Lint) ->
             )
         after = lint(outcome.source, path, settings)
         if loud := _still_reported(left, outcome.applied, after):
-            return _reverted(
-                source, findings, [*problems, f"{path}: a fix of {loud} did not silence it"], rounds
-            )
+            return _reverted(source, findings, [*problems, f"{path}: a fix of {loud} did not silence it"], rounds)
         applied += outcome.applied
         current, left = outcome.source, after
     problems.append(f"{path}: still not at rest after {MAX_ROUNDS} rounds of fixes")
@@ -103,12 +99,15 @@ def fix_file(path: Path, *, settings: Settings, lint: Lint | None = None, write:
 
 
 def write_result(path: Path, result: FixResult) -> None:
-    """Write what fixing made of a file.
+    """Write what fixing made of a file, if it is not there yet (by another link to the same file).
 
     Raises:
         OSError: it cannot be written, or changed on disk meanwhile (`FileChanged`).
     """
-    if path.read_bytes() != result.before:
+    current = path.read_bytes()
+    if current == result.source:
+        return
+    if current != result.before:
         raise FileChanged(f"{path}: changed on disk while it was being fixed")
     write_whole(path, result.source)
 
@@ -193,9 +192,7 @@ def _rewrite(source: bytes, path: Path, findings: list[Finding], settings: Setti
     try:
         outcome = rewrite.apply(module, list(fixes.values()), settings.runtime_module, rewrite.Home.of(path))
     except Exception as error:  # a defect of ours must cost the fix, not the report
-        return _Round(
-            source, (), tuple(findings), (f"{path}: fixes given up: {_first_line(error)}",), failed=True
-        )
+        return _Round(source, (), tuple(findings), (f"{path}: fixes given up: {_first_line(error)}",), failed=True)
     declines: dict[Finding, Decline] = {}
     problems: list[str] = []
     refusals = {id(fix): refusal for fix, refusal in outcome.refused}
@@ -222,9 +219,7 @@ def _form(code: str) -> rewrite.Form:
 
 
 def _is_wanted(finding: Finding, settings: Settings) -> bool:
-    return finding.plan is not None and (
-        finding.fix == "safe" or (finding.fix == "unsafe" and settings.unsafe_fixes)
-    )
+    return finding.plan is not None and (finding.fix == "safe" or (finding.fix == "unsafe" and settings.unsafe_fixes))
 
 
 def _declined(findings: Iterable[Finding], declines: dict[Finding, Decline]) -> Iterable[Finding]:
@@ -233,9 +228,7 @@ def _declined(findings: Iterable[Finding], declines: dict[Finding, Decline]) -> 
         yield finding if decline is None else replace(finding, plan=None, fix="none", decline=decline)
 
 
-def _still_reported(
-    before: Iterable[Finding], applied: Iterable[Finding], after: Iterable[Finding]
-) -> str | None:
+def _still_reported(before: Iterable[Finding], applied: Iterable[Finding], after: Iterable[Finding]) -> str | None:
     """The code of a rule that has more findings after its fixes than those that were not fixed."""
     expected = Counter(finding.code for finding in before)
     expected.subtract(finding.code for finding in applied)

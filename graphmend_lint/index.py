@@ -9,8 +9,9 @@ import gc
 import hashlib
 import os
 import symtable
+import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
 
@@ -45,11 +46,7 @@ def scan(path: Path) -> Scanned:
         status = path.stat()
         content = sources.read(path)
     except (OSError, sources.SourceError) as error:
-        text = (
-            error.message
-            if isinstance(error, sources.SourceError)
-            else (error.strerror or str(error)).lower()
-        )
+        text = error.message if isinstance(error, sources.SourceError) else (error.strerror or str(error)).lower()
         return Scanned(path, 0, 0, b"", None, text)
     digest = hashlib.blake2b(content, digest_size=16).digest()
     seen = (path, status.st_mtime_ns, status.st_size, digest)
@@ -67,7 +64,9 @@ def scan(path: Path) -> Scanned:
 def _check_syntax(content: bytes, path: Path) -> None:
     """Raise `SourceError` for what is not Python; the symbol table needs no Python objects for the tree: half the time."""
     try:
-        symtable.symtable(sources.decode(content, path), str(path), "exec")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # as in `sources.parse`
+            symtable.symtable(sources.decode(content, path), str(path), "exec")
     except (SyntaxError, RecursionError, MemoryError, ValueError):
         sources.parse(content, path)
 
@@ -141,20 +140,22 @@ def _same_regions(old: ModuleSummary, new: ModuleSummary) -> bool:
 
 
 def _frame(summary: ModuleSummary) -> tuple[object, ...]:
-    functions = {
-        name: (f.class_name, f.decorators, f.params, f.returns, f.is_generator, f.is_async, f.is_host)
-        for name, f in summary.functions.items()
-    }
-    classes = {
-        name: (c.bases, c.decorators, c.methods, c.attributes, c.fields) for name, c in summary.classes.items()
-    }
+    classes = {name: (c.bases, c.decorators, c.methods, c.attributes, c.fields) for name, c in summary.classes.items()}
     sites = {(site.scope, site.target, site.kind) for site in summary.compiled}
-    return functions, classes, sites, summary.star_imports, summary.assigned_calls, summary.assigned
+    return summary.functions.keys(), classes, sites, summary.star_imports, summary.assigned_calls, summary.assigned
 
 
 def _reaches_no_more(old: FunctionSummary, new: FunctionSummary) -> bool:
-    refs = {ref for ref in new.refs if ref.partition(".")[0] not in _OWN_NAMES}
-    return refs <= old.refs and old.locals.items() <= new.locals.items()
+    for field_ in fields(FunctionSummary):
+        before, after = getattr(old, field_.name), getattr(new, field_.name)
+        if field_.name in ("line", "end_line", "calls") or before == after:
+            continue
+        if isinstance(before, frozenset):
+            if any(ref.partition(".")[0] not in _OWN_NAMES for ref in after - before):
+                return False
+        elif not (isinstance(before, dict) and before.items() <= after.items()):
+            return False
+    return True
 
 
 def _load(path: Path) -> ModuleSummary | None:

@@ -33,8 +33,8 @@ def in_order(
 ) -> Iterator[Result]:
     """`work` over chunks of `items`, in `jobs` processes where that pays; `tick` hears how many are done.
 
-    Linux forks: what `initargs` hold is shared, not copied. Elsewhere they could not be sent to another process, and the work
-    stays in this one.
+    Linux forks: what `initargs` hold is shared, not copied. Elsewhere they could not be sent to another process, and
+    the work stays in this one.
     """
     forks = sys.platform == "linux"
     if jobs <= 1 or len(items) < WORTH_A_POOL or not (forks or initializer is None):

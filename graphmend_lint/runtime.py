@@ -30,16 +30,16 @@ What does not
 - Two loggers at one source line (one per instance, say) cost a compilation each: Dynamo knows a logger by its
   id.
 - Inductor does not put a graph with an effectful op into its cache on disk (2.13): the next process compiles
-  it again. A module or warning filter is not consulted while tracing, so the op is there even for a silent
-  message.
+  it again. Levels and filters are looked at when the graph runs, so a silent message has its op, too.
 - `stack_info=True` shows the traced frames and then torch's. Nothing is said under `FakeTensorMode`.
 - A method named `*_once` with constant arguments speaks while tracing, and leaves no op in the graph (unless
   a deferred call precedes it there): a program that was exported does not say it again.
 - TorchScript cannot compile these calls. `when` must not guard anything but deferred calls: its body always
   runs.
 
-torch 2.11, 2.13 and 2.14 have the mechanism; 2.13 on a CPU is what this file is tested on. Without the
-mechanism, `deferred`, `when`, `formatted` and `percent` have their eager meaning everywhere.
+torch 2.11, 2.13 and 2.14 have the mechanism; 2.13 on a CPU is what this file is tested on. On a GPU the op is
+marked as unfit for CUDA graphs, and a message that shows or tests a tensor waits for the device, as printing it
+does. Without the mechanism, `deferred`, `when`, `formatted` and `percent` have their eager meaning everywhere.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def deferred(target: Any) -> Any:
 
 
 def when(predicate: Any, outer: Any = None) -> Any:
-    """For the test of an `if` that guards messages only: `if alarm := when(p):` with `alarm(print)` in its body.
+    """The test of an `if` that guards messages only. In the body, the bound name takes the place of `deferred`.
 
     Eagerly `deferred` if `predicate` is true, else False. While tracing, a tensor gives an object that is
     true, and whose handles look at the tensor when the graph runs. A test inside the body of another one
@@ -214,11 +214,7 @@ class _Alarm:
         self._gm_predicates = predicates
 
     def __call__(self, target: Any) -> Any:
-        return (
-            _handle(target, self._gm_predicates)
-            if _traces()
-            else _Handle(target, "", "", "", self._gm_predicates)
-        )
+        return _handle(target, self._gm_predicates) if _traces() else _Handle(target, "", "", "", self._gm_predicates)
 
 
 class _Text:
@@ -241,9 +237,7 @@ class _Text:
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_gm_"):
-            raise TypeError(
-                "the result of formatted() or percent() may only be an argument of a deferred call"
-            )
+            raise TypeError("the result of formatted() or percent() may only be an argument of a deferred call")
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(str(self), name)
@@ -316,8 +310,11 @@ def _carried(handle: _Handle, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     constant = not tensors and not ints and not predicates
     if constant and handle._gm_method.endswith("_once") and _spoken_now(payload):
         return True
-    _note_op()
-    getattr(getattr(torch.ops, _NAMESPACE), _OP)(payload, predicates, tensors, ints)
+    if torch.compiler.is_dynamo_compiling():
+        _EMIT(payload, predicates, tensors, ints)
+        _follow_previous()
+    else:
+        _keep_token(_EMIT(payload, predicates, [*tensors, *_kept_token()], ints))
     return True
 
 
@@ -330,9 +327,7 @@ def _handles_exception(handle: _Handle, kwargs: dict[str, Any]) -> bool:
     return shows and sys.exc_info()[0] is not None
 
 
-def _carry_keywords(
-    kind: str, kwargs: dict[str, Any], tensors: list[Any], ints: list[Any]
-) -> tuple[Any, ...] | None:
+def _carry_keywords(kind: str, kwargs: dict[str, Any], tensors: list[Any], ints: list[Any]) -> tuple[Any, ...] | None:
     """The keyword arguments taken apart, in order; None where one cannot be carried."""
     specs: list[Any] = []
     for key, value in kwargs.items():
@@ -536,7 +531,7 @@ def _spoken_now(payload: str) -> bool:
     do.
     """
     context = _tracing_context()
-    if context is None or getattr(context, _NOTE, False) or _in_subgraph():
+    if context is None or hasattr(context, _TOKEN) or _in_subgraph():
         return False
     try:
         _perform(payload, [], [], [])
@@ -546,14 +541,38 @@ def _spoken_now(payload: str) -> bool:
 
 
 @_constant
-def _note_op() -> None:
-    """Remember on the trace under way that it holds an op of ours."""
+def _follow_previous() -> None:
+    """Give the op just recorded the result of the one before it, as an argument that it does not read.
+
+    Inductor 2.13 loses the order of effects (it notes them under the names of buffers and looks them up by operation),
+    and reorders by what the operations read: to save memory, and around CUDA graphs.
+    """
+    _keep_token(None)
+    translators = _translators()
+    recorded: list[Any] = []
+    for node in reversed(translators[0].output.graph.nodes if translators else ()):
+        if node.target in (_EMIT, _EMIT.default):
+            recorded.append(node)
+            if len(recorded) == 2:
+                break
+    if len(recorded) == 2:
+        payload, predicates, tensors, ints = recorded[0].args
+        recorded[0].args = (payload, predicates, [*tensors, recorded[1]], ints)
+
+
+def _keep_token(token: Any) -> None:
+    """Remember on the trace under way that it holds an op of ours, and the result of that where there is one."""
     context = _tracing_context()
     if context is not None:
-        setattr(context, _NOTE, True)
+        setattr(context, _TOKEN, token)
 
 
-_NOTE = "_graphmend_has_op"
+def _kept_token() -> list[Any]:
+    token = getattr(_tracing_context(), _TOKEN, None)
+    return [] if token is None else [token]
+
+
+_TOKEN = "_graphmend_token"
 
 
 def _tracing_context() -> Any:
@@ -584,9 +603,7 @@ def _traced_frames() -> list[_Frame]:
     """The frames of the user at the call, innermost first, as Python would have them without the compiler."""
     translators = _translators()
     if translators:
-        frames = [
-            _frame(t.f_code, t.lineno, t.f_globals) for t in translators if t.f_code.co_filename != _HERE
-        ]
+        frames = [_frame(t.f_code, t.lineno, t.f_globals) for t in translators if t.f_code.co_filename != _HERE]
         return _with_module_calls(frames)
     summaries = torch._guards.TracingContext.extract_stack()
     if summaries:
@@ -679,8 +696,8 @@ def _encode(spec: Any) -> Any:
 
 def _encode_constant(value: Any) -> list[Any]:
     if isinstance(value, Enum):
-        name = value._name_
-        if name is None or getattr(type(value), name, None) is not value:
+        name = str(value._name_)
+        if getattr(type(value), name, None) is not value:
             raise _NotCarried
         return ["member", _encode_class(type(value)), name]
     if isinstance(value, type):
@@ -963,8 +980,7 @@ def _vmapped(info: Any, in_dims: Any, payload: str, predicates: Any, tensors: An
     level = torch._C._functorch.maybe_current_level() or 0
     call = json.loads(payload)
     _note_batches(call[3:5], iter(tensor_dims or [None] * len(tensors)), level)
-    _EMIT(json.dumps(call, separators=(",", ":")), predicates, tensors, ints)
-    return None, None
+    return _EMIT(json.dumps(call, separators=(",", ":")), predicates, tensors, ints), None
 
 
 def _note_batches(spec: Any, dims: Iterator[Any], level: int) -> None:
@@ -994,15 +1010,20 @@ def _register() -> Any:
     tags = [tag for tag in (getattr(torch.Tag, "cudagraph_unsafe", None),) if tag is not None]
     definition = torch.library.custom_op(
         f"{_NAMESPACE}::{_OP}",
-        _perform,
+        _run,
         mutates_args=(),
-        schema="(str payload, Tensor[] predicates, Tensor[] tensors, SymInt[] ints) -> ()",
+        schema="(str payload, Tensor[] predicates, Tensor[] tensors, SymInt[] ints) -> Tensor",
         tags=tags,
     )
-    definition.register_fake(lambda payload, predicates, tensors, ints: None)
+    definition.register_fake(lambda payload, predicates, tensors, ints: torch.empty((), device="cpu"))
     definition.register_vmap(_vmapped)
     definition.register_effect(EffectType.ORDERED)
     return getattr(getattr(torch.ops, _NAMESPACE), _OP)
+
+
+def _run(payload: str, predicates: list[torch.Tensor], tensors: list[Any], ints: list[int]) -> torch.Tensor:
+    _perform(payload, predicates, tensors, ints)
+    return torch.empty((), device="cpu")
 
 
 def _run_as_it_is(value: Any, skip: Callable[[types.CodeType], None]) -> None:

@@ -13,9 +13,7 @@ from graphmend_lint import __version__
 NAME = "graphmend_runtime.py"
 
 _HEADER = "# graphmend-lint {version}, sha256 {digest}: made by `graphmend vendor`, which also updates it.\n"
-_HEADER_OF_OURS = re.compile(
-    rb"# graphmend-lint (\S+), sha256 ([0-9a-f]{64}): made by `graphmend vendor`[^\n]*\n"
-)
+_HEADER_OF_OURS = re.compile(rb"# graphmend-lint (\S+), sha256 ([0-9a-f]{64}): made by `graphmend vendor`[^\n]*\n")
 _RUNTIME = Path(__file__).with_name("runtime.py")
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch._dynamo.symbolic_convert
 
 #: What any compiled program shows differently (see the runtime's own documentation).
 _GRAD_FN = re.compile(r",\s*grad_fn=<\w+>")
@@ -90,6 +91,8 @@ def _statements(source: str) -> list[ast.stmt]:
 def run(program: Program, *, compiled: bool, backend: str = "eager", options: frozenset[str] = frozenset()) -> Run:
     """Run a program in a fresh state: modules, loggers, warnings, random numbers and Dynamo."""
     torch._dynamo.reset()
+    # Dynamo looks up a function's globals by the name of its module, once per process; ours come again under that name.
+    torch._dynamo.symbolic_convert._import_module.cache_clear()
     with _loaded(program, backend) as module, _breaks(program) as breaks:
         _seed()
         function, inputs = module.build()
@@ -102,7 +105,7 @@ def run(program: Program, *, compiled: bool, backend: str = "eager", options: fr
                 torch._dynamo.reset()
             with torch.compiler.set_stance("default" if compiled else "force_eager"):
                 seen.append(_observe(program, function, call, copy.deepcopy(arguments)))
-    return Run(seen, sorted(set(breaks)))
+    return Run(seen, sorted(set(breaks) - {"outside"}))
 
 
 def _is_compiled(function: Any) -> bool:
@@ -157,7 +160,7 @@ class _Stream(io.StringIO):
     def write(self, text: str) -> int:
         if self.said and self.said[-1][0] == self.name:
             text = self.said.pop()[1] + text
-        self.said.append((self.name, _GRAD_FN.sub("", text)))
+        self.said.append((self.name, _text(text)))
         return len(text)
 
 
@@ -171,8 +174,12 @@ class _Records(logging.Handler):
         if record.name.startswith("torch"):
             return
         place = _place(self.program, record.pathname, record.lineno)
-        text = _GRAD_FN.sub("", self.format(record))
+        text = _text(self.format(record))
         self.said.append(("log", record.name, record.levelname, text, place, record.funcName))
+
+
+def _text(text: str) -> str:
+    return _ADDRESS.sub("0x", _GRAD_FN.sub("", text))
 
 
 def _place(program: Program, file: str, line: int) -> tuple[str, int]:
@@ -192,7 +199,7 @@ def _listening(program: Program, said: list[tuple[Any, ...]]) -> Iterator[None]:
     def show(message: Any, category: Any, filename: str, line: int, *_: Any) -> None:
         if not filename.startswith(torch.__path__[0]):
             place = _place(program, filename, line)
-            said.append(("warning", category.__name__, _GRAD_FN.sub("", str(message)), place))
+            said.append(("warning", category.__name__, _text(str(message)), place))
 
     with warnings.catch_warnings():
         warnings.simplefilter("default")

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from graphmend_lint import engine, index
+from graphmend_lint.cache import Cache, default_folder
 from tests.cli.privileges import as_anyone
 from tests.cli.project import CLEAN, FIXED, MODEL, Project
-
-from graphmend_lint import cache, engine, index
-from graphmend_lint.cache import Cache, default_folder
 
 LIBRARY = "import torch\n\ndef helper(x: torch.Tensor) -> torch.Tensor:\n    print('x')\n    return x\n"
 CALLER = "import torch\nfrom library import helper\n\n@torch.compile\ndef step(x):\n    return helper(x)\n"
@@ -172,7 +172,9 @@ def test_a_damaged_file(project: Project, content: bytes) -> None:
     assert project.findings() == first
 
 
-@pytest.mark.parametrize("blob", [None, b"", b"junk", b"\x80\x05cnosuch\nname\n."], ids=["null", "empty", "junk", "unknown"])
+@pytest.mark.parametrize(
+    "blob", [None, b"", b"junk", b"\x80\x05cnosuch\nname\n."], ids=["null", "empty", "junk", "unknown"]
+)
 @pytest.mark.parametrize("settings", ["", 'target-torch = "2.9"'], ids=["same", "changed"])
 def test_damaged_rows(project: Project, blob: bytes | None, settings: str) -> None:
     """With changed settings the findings are made again, from summaries that are damaged too."""
@@ -206,7 +208,7 @@ def test_another_process_holds_it(project: Project, monkeypatch: pytest.MonkeyPa
     def impatient(path: Path, timeout: float) -> sqlite3.Connection:
         return connect(path, timeout=0)
 
-    monkeypatch.setattr(cache.sqlite3, "connect", impatient)
+    monkeypatch.setattr(sqlite3, "connect", impatient)
     with closing(connect(database(project))) as connection:
         connection.execute("BEGIN EXCLUSIVE")
         project.write("other.py", CLEAN)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.cli.project import Project
 
 from graphmend_lint import config
 from graphmend_lint.config import ConfigError, Settings, load_file, load_settings
+from tests.cli.project import Project
 
 EVERY_KEY = """\
 [tool.graphmend]
@@ -55,13 +55,14 @@ def test_every_key(tmp_path: Path) -> None:
         verify=({"target": "module:build", "backend": "inductor"},),
     )
     assert load_settings(tmp_path / "model.py") == load_file(path) == expected
-    assert set(key.attribute for key in config.KEYS) == set(Settings.__dataclass_fields__) - {"root", "source"}
+    assert {key.attribute for key in config.KEYS} == set(Settings.__dataclass_fields__) - {"root", "source"}
 
 
-def test_defaults_are_those_that_the_docs_say() -> None:
+def test_defaults_are_those_that_the_docs_say(tmp_path: Path) -> None:
     shown = {key.name: key.default for key in config.KEYS}
-    table = "\n".join(f"{name} = {value}" for name, value in shown.items())
-    parsed = config.parse_settings(config.tomllib.loads(table), Path("pyproject.toml"))
+    path = tmp_path / "pyproject.toml"
+    path.write_text("[tool.graphmend]\n" + "\n".join(f"{name} = {value}" for name, value in shown.items()))
+    parsed = load_file(path)
     for key in config.KEYS:
         assert getattr(parsed, key.attribute) == getattr(Settings(), key.attribute), key.name
 
@@ -251,7 +252,8 @@ def test_a_link_is_matched_by_its_own_name(project: Project, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("version", "carries"), [("2.11", True), ("2.11.1", True), ("2.12", True), ("10.0", True), ("2.9", False), ("2.10", False)]
+    ("version", "carries"),
+    [("2.11", True), ("2.11.1", True), ("2.12", True), ("10.0", True), ("2.9", False), ("2.10", False)],
 )
 def test_versions_are_compared_as_numbers(version: str, carries: bool) -> None:
     assert Settings(target_torch=version).carries_effects == carries

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli.privileges import as_anyone
-from tests.cli.project import CLEAN, MODEL, Project
 
 from graphmend_lint import discovery
 from graphmend_lint.config import Settings
 from graphmend_lint.discovery import index_root, project_root, python_files
+from tests.cli.privileges import as_anyone
+from tests.cli.project import CLEAN, MODEL, Project
 
 
 @pytest.fixture(autouse=True)

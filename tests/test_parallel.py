@@ -7,10 +7,10 @@ import sys
 from collections.abc import Sequence
 
 import pytest
-from tests.cli.project import Project, compiled
 
 from graphmend_lint import parallel
 from graphmend_lint.parallel import WORTH_A_POOL, cores, in_order
+from tests.cli.project import Project, compiled
 
 _base = 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.cli.project import Project, compiled
 
 SILENT = [
@@ -117,7 +118,9 @@ def test_a_string_above_is_no_comment(project: Project) -> None:
 
 
 def test_each_finding_of_a_line(project: Project) -> None:
-    project.write("model.py", compiled('print("x"); logger.info("y")  # noqa: GM202', 'print("x"); logger.info("y")  # noqa'))
+    project.write(
+        "model.py", compiled('print("x"); logger.info("y")  # noqa: GM202', 'print("x"); logger.info("y")  # noqa')
+    )
     assert [f["code"] for f in project.findings()] == ["GM201"]
 
 

@@ -22,7 +22,8 @@ def is_total(node: ast.expr, values: Values, env: Env) -> bool:
     if isinstance(node, ast.Constant):
         return True
     if isinstance(node, ast.Name):
-        return values.of(node, dict(env)).kind in ("static", "tensor")
+        value = values.of(node, dict(env))
+        return value.kind in ("static", "tensor") and not value.unbound
     if isinstance(node, ast.Attribute):
         return _is_present(values.of(node.value, dict(env))) and is_total(node.value, values, env)
     if isinstance(node, (ast.Tuple, ast.List)):

@@ -13,18 +13,15 @@ from pathlib import PurePath
 
 from graphmend_lint.analysis.bindings import Bindings, FunctionNode, Scope
 from graphmend_lint.analysis.loggers import Loggers
-from graphmend_lint.analysis.project import Project, Symbol
+from graphmend_lint.analysis.project import Project
 from graphmend_lint.analysis.regions import FileRegions, Region, is_host_function
 from graphmend_lint.analysis.source import Source
 from graphmend_lint.analysis.summary import FunctionSummary, ModuleSummary
 from graphmend_lint.analysis.values import Values, Walk
 
-_SCRIPT_DECORATORS = frozenset({"torch.jit.script", "torch.jit.script_method", "torch.jit.export"})
-
-
 @dataclass(slots=True)
 class FunctionFacts:
-    """One function in a region."""
+    """One function in a region. `in_try` names the caller whose `try` it may run in."""
 
     node: FunctionNode
     scope: Scope
@@ -32,6 +29,7 @@ class FunctionFacts:
     region: Region
     values: Values
     is_scripted: bool
+    in_try: str | None
 
     def walk(self) -> Walk:
         return Walk(self.values)
@@ -47,11 +45,13 @@ def may_interest(
     """A cheap test, on summaries alone: may the function be in a region and call something named in `wanted`?"""
     if function.qualname not in regions.reached and is_host_function(function):
         return False
-    return any(
-        call.rpartition(".")[2] in wanted
-        and summary.imports.get(call.partition(".")[0], "").partition(".")[0] not in _MATHS
-        for call in function.calls
-    )
+    for call in function.calls:
+        target = summary.imports.get(call.partition(".")[0], "")
+        if (call.rpartition(".")[2] in wanted or target.rpartition(".")[2] in wanted) and (
+            target.partition(".")[0] not in _MATHS
+        ):
+            return True
+    return False
 
 
 class FileFacts:
@@ -76,7 +76,9 @@ class FileFacts:
             values = Values(self.bindings, scope)
             region = self.region(summary, values)
             if region is not None:
-                yield FunctionFacts(scope.node, scope, summary, region, values, self._is_scripted(summary))
+                scripted = scope.qualname in self.regions.scripted
+                in_try = self.regions.in_try.get(scope.qualname)
+                yield FunctionFacts(scope.node, scope, summary, region, values, scripted, in_try)
 
     def _scopes(
         self, body: list[ast.stmt], prefix: str, class_name: str | None, outer: Scope | None
@@ -126,15 +128,3 @@ class FileFacts:
             or "tests" in parts
         )
 
-    def _is_scripted(self, function: FunctionSummary) -> bool:
-        resolved = {
-            self.project.resolve(self.source.path, d.removesuffix("()")).name for d in function.decorators
-        }
-        if resolved & _SCRIPT_DECORATORS:
-            return True
-        return any(
-            site.kind == "script"
-            and self.project.resolve(self.source.path, site.target)
-            == Symbol("function", self.source.path, function.qualname)
-            for site in self.summary.compiled
-        )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -14,6 +15,10 @@ from graphmend_lint.analysis.summary import ClassSummary, FunctionSummary
 from graphmend_lint.findings import Confidence
 
 COMPILE_DECORATORS = frozenset({"torch.compile", "torch._dynamo.optimize"})
+
+SCRIPT_DECORATORS = frozenset(
+    {"torch.jit.script", "torch.jit.script_method", "torch.jit.export", "torch.jit.script_if_tracing"}
+)
 
 #: Dynamo does not look into functions that carry one of these.
 OPAQUE_DECORATORS = frozenset(
@@ -105,10 +110,16 @@ class Region:
 
 @dataclass(slots=True)
 class FileRegions:
-    """The regions of one file by function qualname, and the functions that Dynamo is kept out of."""
+    """The regions of one file by function qualname, and the functions that Dynamo is kept out of.
+
+    `scripted`: functions that TorchScript compiles as well. `in_try`: functions that run inside a `try` (or
+    `contextlib.suppress`) of a caller, with that caller.
+    """
 
     reached: dict[str, Region]
-    opaque: frozenset[str]
+    opaque: frozenset[str] = frozenset()
+    scripted: frozenset[str] = frozenset()
+    in_try: dict[str, str] = field(default_factory=dict)
 
 
 def is_module_class(project: Project, symbol: Symbol) -> bool:
@@ -127,6 +138,8 @@ class RegionFinder:
         self.project = project
         self.reached: dict[tuple[Path, str], Region] = {}
         self.opaque: set[tuple[Path, str]] = set()
+        self.scripted: dict[tuple[Path, str], str] = {}
+        self.in_try: dict[tuple[Path, str], str] = {}
         self._queue: deque[tuple[Symbol, str]] = deque()
         self._mark_opaque()
 
@@ -140,13 +153,53 @@ class RegionFinder:
         while self._queue:
             symbol, entry = self._queue.popleft()
             self._visit(symbol, entry)
+        self._find_scripted()
+        self._find_in_try()
         files: dict[Path, FileRegions] = {}
         for (path, name), region in self.reached.items():
-            files.setdefault(path, FileRegions({}, frozenset())).reached[name] = region
+            files.setdefault(path, FileRegions({})).reached[name] = region
+        for (path, name), caller in self.in_try.items():
+            files.setdefault(path, FileRegions({})).in_try[name] = caller
         for path in {p for p, _ in self.opaque}:
-            regions = files.setdefault(path, FileRegions({}, frozenset()))
-            regions.opaque = frozenset(name for p, name in self.opaque if p == path)
+            files.setdefault(path, FileRegions({})).opaque = frozenset(n for p, n in self.opaque if p == path)
+        for path in {p for p, _ in self.scripted}:
+            files.setdefault(path, FileRegions({})).scripted = frozenset(n for p, n in self.scripted if p == path)
         return files
+
+    def _find_scripted(self) -> None:
+        """Mark what TorchScript compiles: what is scripted, and all that it calls."""
+        entries: list[tuple[Symbol, str]] = []
+        for path, summary in list(self.project.summaries.items()):
+            entries += [
+                (Symbol("function", path, function.qualname), "")
+                for function in (summary.functions.values() if summary else ())
+                if any(self._decorator(path, d) in SCRIPT_DECORATORS for d in function.decorators)
+            ]
+            for site in summary.compiled if summary else ():
+                if site.kind == "script" and (symbol := self._target(path, site.scope, site.target)):
+                    method = self.project.method(symbol, "forward") if symbol.kind == "class" else symbol
+                    entries += [(method, "")] if method else []
+        self._spread(entries, self.scripted)
+
+    def _find_in_try(self) -> None:
+        """Mark what runs inside a `try` of a caller: its errors meet a handler that a whole graph would not run in."""
+        entries: list[tuple[Symbol, str]] = []
+        for path, name in self.reached:
+            summary = self.project.summary(path)
+            function = summary.functions.get(name) if summary else None
+            for ref in function.tried if function else ():
+                entries += [(target, name) for target in self._targets(path, function, ref)] if function else []
+        self._spread(entries, self.in_try)
+
+    def _spread(self, entries: list[tuple[Symbol, str]], marks: dict[tuple[Path, str], str]) -> None:
+        """Put a mark on functions and on all that is reached from them."""
+        queue = deque(entries)
+        while queue:
+            symbol, mark = queue.popleft()
+            if symbol.path is None or (symbol.path, symbol.name) in marks:
+                continue
+            marks[symbol.path, symbol.name] = mark
+            queue.extend((target, mark) for target in self._reached_from(symbol))
 
     def _mark_opaque(self) -> None:
         for path, summary in list(self.project.summaries.items()):
@@ -200,6 +253,9 @@ class RegionFinder:
         summary = self.project.summary(path)
         if summary is None:
             return None
+        if target.endswith("()"):
+            made = self.project.resolve(path, target.removesuffix("()"))
+            return made if made.kind == "class" else None
         function = summary.functions.get(scope)
         first, _, rest = target.partition(".")
         if function is not None and f"{scope}.<locals>.{target}" in summary.functions:
@@ -207,12 +263,13 @@ class RegionFinder:
         if first == "self" and function is not None and function.class_name and rest:
             owner = Symbol("class", path, function.class_name)
             return self.project.method(owner, rest) or self.project.attribute_class(owner, rest)
-        made_by = (function.locals if function else {}).get(first) or summary.assigned_calls.get(first)
-        if made_by:
+        made_here = function.locals.get(first) if function else None
+        if made_by := made_here or summary.assigned_calls.get(first):
             owner = self.project.resolve(path, made_by)
-            if owner.kind != "class":
+            if owner.kind == "class":
+                return self.project.method(owner, rest) if rest else owner
+            if made_here or target not in summary.functions:  # else: f = torch.compile(f)
                 return None
-            return self.project.method(owner, rest) if rest else owner
         symbol = self.project.resolve(path, target)
         return symbol if symbol.kind in ("function", "class") else None
 
@@ -226,6 +283,11 @@ class RegionFinder:
         self._queue.append((symbol, entry))
 
     def _visit(self, symbol: Symbol, entry: str) -> None:
+        for target in self._reached_from(symbol):
+            self._reach(target, entry)
+
+    def _reached_from(self, symbol: Symbol) -> Iterator[Symbol]:
+        """The functions that run when a function does: its own, its decorators' wrappers, and those it refers to."""
         summary = self.project.summary(symbol.path) if symbol.path else None
         function = summary.functions.get(symbol.name) if summary else None
         if summary is None or function is None or symbol.path is None:
@@ -233,14 +295,12 @@ class RegionFinder:
         nested = f"{symbol.name}.<locals>."
         for name in summary.functions:
             if name.startswith(nested):
-                self._reach(Symbol("function", symbol.path, name), entry)
+                yield Symbol("function", symbol.path, name)
         for decorator in function.decorators:
             made_by = self.project.resolve(symbol.path, decorator.removesuffix("()"))
-            for wrapper in self._results(made_by, calls=2 if decorator.endswith("()") else 1):
-                self._reach(wrapper, entry)
+            yield from self._results(made_by, calls=2 if decorator.endswith("()") else 1)
         for ref in function.refs:
-            for target in self._targets(symbol.path, function, ref):
-                self._reach(target, entry)
+            yield from self._targets(symbol.path, function, ref)
 
     def _results(self, decorator: Symbol, calls: int) -> list[Symbol]:
         """The functions that calling a function `calls` times gives: what takes the place of what it decorates."""
@@ -288,7 +348,12 @@ class RegionFinder:
         if deeper:
             held = self.project.attribute_class(owner, name)
             return self._methods(held, deeper) if held and "." not in deeper else self._methods(owner, name)
-        return self._methods(owner, name)
+        return self._methods(owner, name) or self._called(self.project.attribute_class(owner, name))
+
+    def _called(self, held: Symbol | None) -> list[Symbol]:
+        """What calling an instance of a class runs."""
+        found = [self.project.method(held, name) for name in ("forward", "__call__")] if held else []
+        return [symbol for symbol in found if symbol is not None]
 
     def _methods(self, owner: Symbol, name: str) -> list[Symbol]:
         """The method that a class finds, and the ones that override it in the project."""

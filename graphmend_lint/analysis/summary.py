@@ -9,11 +9,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from graphmend_lint.analysis.names import dotted, known_while_tracing
 
 #: Bump when the shape or meaning of a summary changes: cached ones of another version are ignored.
-VERSION = 2
+VERSION = 3
 
 MODULE_BODY = "<module>"
 
@@ -25,6 +26,7 @@ class FunctionSummary:
     `qualname` follows Python's (`Model.forward`, `outer.<locals>.inner`). In `decorators` and `returns`, `name()` is a
     call of that name. `refs` are names and attribute chains that are
     loaded in live code (not under `if not torch.compiler.is_compiling()`): calls, and functions passed along.
+    `tried` are those of them that stand inside a `try` with handlers.
     """
 
     qualname: str
@@ -41,6 +43,7 @@ class FunctionSummary:
     is_async: bool
     is_host: bool
     annotation: str
+    tried: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -65,7 +68,7 @@ class ClassSummary:
 
 @dataclass(frozen=True, slots=True)
 class CompileSite:
-    """A call such as `torch.compile(target)` in the function `scope`.
+    """A call such as `torch.compile(target)` in the function `scope`; the target `Model()` is a call of that name.
 
     `kind` is "compile", "disable" (`torch.compiler.disable`) or "script" (`torch.jit.script`).
     """
@@ -248,6 +251,7 @@ class _Summarizer:
             isinstance(node, ast.AsyncFunctionDef),
             self._is_host(body),
             ast.unparse(node.returns) if node.returns else "",
+            frozenset(body.tried),
         )
         if class_name is not None and "." not in qualname.removeprefix(class_name + "."):
             owner = self.out.classes[class_name]
@@ -272,8 +276,9 @@ class _Summarizer:
             if name not in _COMPILE_SITES:
                 continue
             arguments += [k.value for k in call.keywords if k.arg in ("model", "mod", "f")]
-            target = dotted(arguments[0]) if arguments else None
-            if target is not None:
+            made = arguments[0].func if arguments and isinstance(arguments[0], ast.Call) else None
+            target = f"{dotted(made)}()" if made else dotted(arguments[0]) if arguments else None
+            if target is not None and target != "None()":
                 self.compiled.append(CompileSite(scope, target, call.lineno, _COMPILE_SITES[name]))
 
 
@@ -284,6 +289,7 @@ class _Body:
         self.refs: set[str] = set()
         self.stores: set[str] = set()
         self.calls: set[str] = set()
+        self.tried: set[str] = set()
         self.returns: list[str] = []
         self.locals: dict[str, str] = {}
         self.self_calls: dict[str, str] = {}
@@ -300,14 +306,18 @@ class _Body:
                 for decorator in statement.decorator_list:
                     self.expression(decorator)
                 continue
-            self._note(statement)
+            self._note(statement, resolve)
             for child in ast.iter_child_nodes(statement):
                 if isinstance(child, ast.expr):
                     self.expression(child)
                 elif isinstance(child, ast.withitem):
                     self.expression(child.context_expr)
 
-    def _note(self, statement: ast.stmt) -> None:
+    def _note(self, statement: ast.stmt, resolve: object) -> None:
+        if _handles_exceptions(statement, resolve):
+            inside = _Body()
+            inside.statements(statement.body, None, resolve)
+            self.tried |= inside.refs
         value = getattr(statement, "value", None)
         if isinstance(statement, ast.Return) and value is not None:
             called = isinstance(value, ast.Call)
@@ -420,6 +430,15 @@ def live_statements(body: list[ast.stmt], resolve: object) -> Iterator[ast.stmt]
             yield from live_statements(block, resolve)
 
 
+def _handles_exceptions(statement: ast.stmt, resolve: object) -> TypeGuard[ast.Try | ast.With]:
+    """Whether an exception in the body of a statement may end there."""
+    assert callable(resolve)
+    if isinstance(statement, ast.With):
+        names = [dotted(i.context_expr.func) for i in statement.items if isinstance(i.context_expr, ast.Call)]
+        return any(resolve(name) == "contextlib.suppress" for name in names if name)
+    return bool(getattr(statement, "handlers", ()))
+
+
 def blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
     """The statement lists inside a compound statement, in source order."""
     for name in ("body", "handlers", "orelse", "finalbody", "cases"):
@@ -461,7 +480,10 @@ def _decorators(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> 
     found = []
     for decorator in node.decorator_list:
         called = isinstance(decorator, ast.Call)
-        if name := dotted(decorator.func if isinstance(decorator, ast.Call) else decorator):
+        name = dotted(decorator.func if isinstance(decorator, ast.Call) else decorator)
+        if isinstance(decorator, ast.Call) and decorator.args and name in ("functools.partial", "partial"):
+            name = dotted(decorator.args[0])
+        if name:
             found.append(f"{name}()" if called else name)
     return tuple(found)
 

@@ -29,13 +29,14 @@ class Value:
     """What is known of a value. `type` is a Python type's name where known, "" where not.
 
     `symbolic`: an int (or something made of ints) that may come from a shape, so that its text must not be fixed while
-    tracing.
+    tracing. `optional`: it may be None instead. `unbound`: on some path the name holds nothing.
     """
 
     kind: Kind
     type: str = ""
     symbolic: bool = False
     optional: bool = False
+    unbound: bool = False
 
 
 UNKNOWN = Value("unknown")
@@ -139,6 +140,18 @@ _NOT_ONE_TENSOR = frozenset(
         "Sequential",
         "Identity",
         "AdaptiveLogSoftmaxWithLoss",
+    }
+)
+#: What modules of torch.nn keep under these names are tensors, or None.
+_TENSORS_OF_MODULES = frozenset(
+    {
+        "weight",
+        "bias",
+        "in_proj_weight",
+        "in_proj_bias",
+        "running_mean",
+        "running_var",
+        "num_batches_tracked",
     }
 )
 _TENSOR_TYPES = frozenset(
@@ -281,10 +294,16 @@ class Values:
         return Value("static", "class" if symbol.kind == "class" else symbol.kind)
 
     def _global(self, symbol: Symbol) -> Value:
+        """A module-level variable: static, unless a call made it that may give anything."""
         summary = self.project.summary(symbol.path) if symbol.path else None
         callee = summary.assigned_calls.get(symbol.name, "") if summary else ""
-        resolved = self.project.resolve(symbol.path, callee).name if callee and symbol.path else ""
-        return TENSOR if _result(torch_facts.function(resolved), 1).kind == "tensor" else STATIC
+        if not callee or symbol.path is None:
+            return STATIC
+        made = self.project.resolve(symbol.path, callee)
+        if _result(torch_facts.function(made.name), 1).kind == "tensor":
+            return TENSOR
+        builtin = made.kind == "external" and callee in _STATIC_BUILTINS.keys() | _FOLDED_BUILTINS | _CONVERSIONS
+        return STATIC if builtin else UNKNOWN
 
     def _of_attribute(self, node: ast.Attribute, env: Env) -> Value:
         base = self.of(node.value, env)
@@ -293,7 +312,9 @@ class Values:
         if base.type == "self":
             return self._self_attribute(node.attr)
         if base.type == "submodule":
-            return UNKNOWN if node.attr not in ("training",) else BOOL
+            return UNKNOWN if node.attr != "training" else BOOL
+        if base.type.startswith("submodule") and node.attr in _TENSORS_OF_MODULES:
+            return replace(TENSOR, optional=True)
         if base.kind == "static":
             if name := self.bindings.qualified(node, self.scope):
                 return (
@@ -415,6 +436,10 @@ class Values:
         if method := self.project.method(owner, name):
             function = self.project.function(method)
             return self._annotated_return(function.annotation) if function else UNKNOWN
+        if held_class := self.project.attribute_class(owner, name):
+            forward = self.project.function(self.project.method(held_class, "forward") or held_class)
+            is_module = is_module_class(self.project, held_class)
+            return self._annotated_return(forward.annotation) if forward and is_module else UNKNOWN
         held = self._self_attribute(name)
         if (
             held.type.startswith("submodule torch.nn.")
@@ -544,8 +569,13 @@ def join(first: Value, second: Value) -> Value:
             other = second if first.type == "none" else first
             return replace(other, optional=True)
         return UNKNOWN
-    same_type = first.type if first.type == second.type else ""
-    return Value(first.kind, same_type, first.symbolic or second.symbolic, first.optional or second.optional)
+    return Value(
+        first.kind,
+        first.type if first.type == second.type else "",
+        first.symbolic or second.symbolic,
+        first.optional or second.optional,
+        first.unbound or second.unbound,
+    )
 
 
 def element_of(value: Value) -> Value:
@@ -685,6 +715,10 @@ class Walk:
             env[statement.target.id] = self.values.of(ast.BinOp(loaded, statement.op, statement.value), env)
         elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             env[statement.name] = Value("static", "function")
+        elif isinstance(statement, ast.Delete):
+            for target in statement.targets:
+                if isinstance(target, ast.Name):
+                    env.pop(target.id, None)
         elif isinstance(statement, ast.Expr):
             self.values.of(statement.value, env)
 
@@ -697,7 +731,7 @@ class Walk:
 
 
 def merge(env: Env, ends: list[Env]) -> None:
-    """Make `env` what holds after any of `ends`; a name that some end lacks keeps what the others know."""
+    """Make `env` what holds after any of `ends`; a name that some end lacks is what the others know, and `unbound`."""
     names = {name for end in ends for name in end}
     merged: Env = {}
     for name in names:
@@ -705,7 +739,7 @@ def merge(env: Env, ends: list[Env]) -> None:
         value = known[0]
         for other in known[1:]:
             value = join(value, other)
-        merged[name] = value
+        merged[name] = value if len(known) == len(ends) else replace(value, unbound=True)
     env.clear()
     env.update(merged)
 

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+from graphmend_lint.analysis import torch_facts
 from graphmend_lint.analysis.bindings import Scope
 from graphmend_lint.analysis.effects import is_text, is_text_format, is_total, text_fields
 from graphmend_lint.analysis.facts import FileFacts, FunctionFacts
@@ -76,6 +77,8 @@ _BREAKS = {"write": "GB0007"}
 _PRINT_KEYWORDS = frozenset({"sep", "end", "flush", "file"})
 _WARN_KEYWORDS = frozenset({"message", "category", "stacklevel"})
 _STREAMS = frozenset({"sys.stdout", "sys.stderr"})
+#: Types of values that Dynamo knows and the runtime does not carry.
+_OBJECTS = frozenset({"self", "config", "function", "module", "callable"})
 
 
 class Obstacle(Exception):
@@ -221,6 +224,18 @@ class _Function:
         for around in point.around:
             if isinstance(around, TRY_STATEMENTS):
                 raise Obstacle(Reason.INSIDE_TRY, f"the call stands in the `try` of line {around.lineno}")
+            if isinstance(around, (ast.With, ast.AsyncWith)) and not all(map(self._lets_through, around.items)):
+                raise Obstacle(
+                    Reason.INSIDE_TRY, f"the `with` of line {around.lineno} may handle exceptions like a `try`"
+                )
+        if self.function.in_try:
+            raise Obstacle(Reason.INSIDE_TRY, f"`{self.function.in_try}` calls this inside a `try`")
+
+    def _lets_through(self, item: ast.withitem) -> bool:
+        """Whether a context manager is known to let exceptions through, and messages as well."""
+        made = item.context_expr
+        name = self.facts.bindings.qualified(made.func if isinstance(made, ast.Call) else made, self.scope) or ""
+        return name.startswith("torch.") or name == "contextlib.nullcontext"
 
     def _plan(self, point: Point, site: _Site, branch: ast.If | None) -> Plan:
         if not self.options.carried:
@@ -294,7 +309,11 @@ class _Function:
         if isinstance(node, ast.Starred):
             raise Obstacle(Reason.STAR_ARGUMENTS, f"`*{self._text(node.value)}` hides the arguments")
         if isinstance(node, ast.JoinedStr):
-            return self._text_of([f for v in node.values for f in text_fields(v)], "format", node, env)
+            fields = [field for part in node.values for field in text_fields(part)]
+            edits = self._text_of(fields, "format", node, env)
+            if edits:
+                self._check_order(fields)
+            return edits
         if isinstance(node, ast.Call) and is_text_format(node):
             parts = [*node.args, *(k.value for k in node.keywords)]
             if any(isinstance(a, ast.Starred) for a in node.args) or any(
@@ -321,12 +340,33 @@ class _Function:
             late = late or value.symbolic or value.kind == "tensor"
         return [Edit(kind, self.facts.source.span(node))] if late else []
 
+    def _check_order(self, fields: list[ast.expr]) -> None:
+        """An f-string turns each field into text before it computes the next; `formatted` computes all of them first."""
+        for field in fields[1:]:
+            for part in ast.walk(field):
+                if isinstance(part, ast.NamedExpr) or (isinstance(part, ast.Call) and not self._leaves_alone(part)):
+                    raise Obstacle(
+                        Reason.ARGUMENT_CALLS_UNKNOWN,
+                        f"`{self._text(part)}` may change what stands before it in the text",
+                    )
+
+    def _leaves_alone(self, call: ast.Call) -> bool:
+        """Whether a call is known not to change anything that a text may show."""
+        name = self.facts.bindings.qualified(call.func, self.scope)
+        if any(keyword.arg == "out" for keyword in call.keywords):
+            return False
+        if name is not None:
+            fact = torch_facts.function(name)
+            return name.startswith("builtins.") if fact is None else not fact.in_place
+        fact = torch_facts.method(call.func.attr) if isinstance(call.func, ast.Attribute) else None
+        return fact is not None and not fact.in_place
+
     def _carried_value(self, node: ast.expr, env: Env) -> Value:
         value = self.values.of(node, dict(env))
-        if value.type.startswith("submodule") or value.type == "self":
+        if value.type.startswith("submodule") or value.type in _OBJECTS:
             raise Obstacle(
                 Reason.ARGUMENT_UNKNOWN,
-                f"`{self._text(node)}` is a module, not a constant, a shape or a tensor",
+                f"`{self._text(node)}` is an object, not a constant, a shape or a tensor",
             )
         if value.kind in ("static", "tensor"):
             return value
@@ -345,6 +385,7 @@ class _Function:
             return False
         if any(isinstance(n, (ast.NamedExpr, ast.Await, ast.Yield)) for n in ast.walk(node.test)):
             return False
+        read = frozenset(_surely_read(node.test))
         for statement in node.body:
             found = self.sites.get(statement) if isinstance(statement, ast.Expr) else None
             if found is None or found[0].obstacle is not None:
@@ -355,7 +396,8 @@ class _Function:
             except Obstacle:
                 return False
             arguments = [*site.call.args, *(k.value for k in site.call.keywords)]
-            if not all(is_total(argument, self.values, env) for argument in arguments):
+            present = {name: replace(env[name], optional=False, unbound=False) for name in read if name in env}
+            if not all(is_total(argument, self.values, {**env, **present}) for argument in arguments):
                 return False
         return True
 
@@ -410,17 +452,41 @@ class _Function:
         return name
 
 
-def _header_calls(statement: ast.stmt) -> Iterator[ast.Call]:
-    """Calls in the expressions that belong to a statement itself, not to its blocks or to lambdas."""
-    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return
-    stack: list[ast.AST] = [
-        c for c in ast.iter_child_nodes(statement) if isinstance(c, (ast.expr, ast.withitem))
-    ]
+def _surely_read(test: ast.expr) -> Iterator[str]:
+    """Names that an attribute is read of whenever the test gives a tensor: they are not None then."""
+    every = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
+    stack: list[ast.AST] = list(test.values) if every and isinstance(test, ast.BoolOp) else [test]
     while stack:
         node = stack.pop()
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            yield node.value.id
+        if isinstance(node, ast.BoolOp):
+            stack.append(node.values[0])
+        elif isinstance(node, ast.Compare):
+            stack += [node.left, node.comparators[0]]
+        elif isinstance(node, ast.IfExp):
+            stack.append(node.test)
+        elif isinstance(node, (ast.Call, ast.Attribute, ast.BinOp, ast.UnaryOp, ast.Subscript)):
+            stack.extend(ast.iter_child_nodes(node))
+
+
+def _header_calls(statement: ast.stmt) -> Iterator[ast.Call]:
+    """Calls in the expressions that belong to a statement itself, not to its blocks or to lambdas.
+
+    A call of a name that a comprehension binds is left out: the name is another one outside of it.
+    """
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return
+    stack: list[tuple[ast.AST, frozenset[str]]] = [
+        (c, frozenset()) for c in ast.iter_child_nodes(statement) if isinstance(c, (ast.expr, ast.withitem))
+    ]
+    while stack:
+        node, bound = stack.pop()
         if isinstance(node, ast.Lambda):
             continue
-        if isinstance(node, ast.Call):
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            targets = (name for generator in node.generators for name in ast.walk(generator.target))
+            bound |= {name.id for name in targets if isinstance(name, ast.Name)}
+        if isinstance(node, ast.Call) and (dotted(node.func) or "").partition(".")[0] not in bound:
             yield node
-        stack.extend(ast.iter_child_nodes(node))
+        stack.extend((child, bound) for child in ast.iter_child_nodes(node))

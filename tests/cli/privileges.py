@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -20,8 +21,8 @@ def as_anyone() -> Callable[[], None] | None:
         prctl = ctypes.CDLL(None).prctl
     except (AttributeError, OSError):
         pytest.skip("as root, permissions are not enforced")
-    with open("/proc/self/status") as status:
-        bounding = next((int(line.split()[1], 16) for line in status if line.startswith("CapBnd")), 0)
+    status = Path("/proc/self/status").read_text().splitlines()
+    bounding = next((int(line.split()[1], 16) for line in status if line.startswith("CapBnd")), 0)
     if not bounding & (1 << 8):  # CAP_SETPCAP
         pytest.skip("as root, permissions are not enforced")
 

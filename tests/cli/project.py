@@ -98,9 +98,9 @@ class Project:
         return path
 
     def read(self, name: str) -> str:
-        return self.bytes(name).decode()
+        return self.raw(name).decode()
 
-    def bytes(self, name: str) -> bytes:
+    def raw(self, name: str) -> bytes:
         return (self.folder / name).read_bytes()
 
     def files(self) -> dict[str, bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.cli.project import CLEAN, DECLINED, FIXED, MODEL, Project, compiled
 
 
@@ -102,7 +103,7 @@ def test_a_file_that_libcst_cannot_print_is_left_with_the_reason(project: Projec
     outcome = project.run("fix")
     assert outcome.code == 1
     assert "not fixed: " in outcome.lines[0] or outcome.lines[0].startswith("model.py:7:9: GM201 ")
-    assert project.bytes("model.py") == source
+    assert project.raw("model.py") == source
 
 
 def test_a_problem_of_ours_names_the_file_once(project: Project) -> None:

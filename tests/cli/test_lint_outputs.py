@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.cli.project import CLEAN, DECLINED, MODEL, Project
-
 from graphmend_lint.config import KEYS
+from tests.cli.project import CLEAN, DECLINED, MODEL, Project
 
 
 def test_output_file(project: Project) -> None:

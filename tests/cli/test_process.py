@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.project import COMMAND, FIXED, Project, compiled, python
 
 import graphmend_lint
+from tests.cli.project import COMMAND, FIXED, Project, compiled, python
 
 HEAVY = ("torch", "libcst", "fixit", "graphmend", "transformers", "numpy", "rich")
 
@@ -72,11 +72,11 @@ def test_linted_code_is_neither_run_nor_imported(project: Project) -> None:
 
 def test_the_same_bytes_from_any_process(project: Project) -> None:
     for number in range(40):
-        project.write(f"m{number}.py", compiled('print("a"); print("b")', 'logger.info("c %s", x)', 'warnings.warn("d")'))
+        project.write(
+            f"m{number}.py", compiled('print("a"); print("b")', 'logger.info("c %s", x)', 'warnings.warn("d")')
+        )
     outcomes = {
-        project.process(
-            "lint", "--output-format", fmt, "--no-cache", "-j", jobs, env={"PYTHONHASHSEED": seed}
-        ).raw
+        project.process("lint", "--output-format", fmt, "--no-cache", "-j", jobs, env={"PYTHONHASHSEED": seed}).raw
         for jobs, seed in (("1", "0"), ("2", "1"), ("3", "2"))
         for fmt in ("json",)
     }

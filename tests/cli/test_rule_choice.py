@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.cli.project import Project, compiled
 
 ALL = ["GM201", "GM202", "GM203"]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.cli.project import MODEL, Project, compiled
 
 PLAIN = "import torch\n\ndef step(x: torch.Tensor) -> torch.Tensor:\n    print('x')\n    return x.relu()\n"
 
 
 @pytest.mark.parametrize(
-    ("version", "fix"), [("2.11", "safe"), ("2.13.1", "safe"), ("3.0", "safe"), ("2.10", "none"), ("2.9.1", "none"), ("1.13", "none")]
+    ("version", "fix"),
+    [("2.11", "safe"), ("2.13.1", "safe"), ("3.0", "safe"), ("2.10", "none"), ("2.9.1", "none"), ("1.13", "none")],
 )
 def test_target_torch(project: Project, version: str, fix: str) -> None:
     project.configure(f'target-torch = "{version}"')
@@ -45,7 +47,8 @@ def test_entries_reach_what_they_call(project: Project) -> None:
     project.configure('entries = ["caller:Runner.run"]')
     project.write("library.py", PLAIN)
     project.write(
-        "caller.py", "import torch\nimport library\n\nclass Runner:\n    def run(self, x):\n        return library.step(x)\n"
+        "caller.py",
+        "import torch\nimport library\n\nclass Runner:\n    def run(self, x):\n        return library.step(x)\n",
     )
     (finding,) = project.findings()
     assert finding["confidence"] == "definite"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.cli.project import DECLINED, FIXED, MODEL, Project, compiled
 
 

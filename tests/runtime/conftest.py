@@ -8,7 +8,9 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from tests.runtime.hearing import Ear
+pytest.register_assert_rewrite("tests.runtime.hearing")
+
+from tests.runtime.hearing import Ear  # noqa: E402
 
 
 @pytest.fixture

@@ -51,8 +51,8 @@ def listening(filters: str = "always") -> Iterator[list[Event]]:
     out, err = sys.stdout, sys.stderr
 
     def show(message: Any, category: Any, filename: str, line: int, *_: Any) -> None:
-        if "torch.jit" in str(message):
-            return  # of Inductor's own imports
+        if "torch.jit" in str(message) or str(message).startswith("Dynamo does not know"):
+            return  # torch speaks of its own affairs
         events.append(("warning", category.__name__, GRAD_FN.sub("", str(message)), (filename, line)))
 
     with warnings.catch_warnings():
@@ -70,9 +70,7 @@ def listening(filters: str = "always") -> Iterator[list[Event]]:
 class Ear:
     """Runs a function eagerly and compiled, and compares."""
 
-    def eager(
-        self, function: Callable[..., Any], *calls: tuple[Any, ...], filters: str = "always"
-    ) -> list[Event]:
+    def eager(self, function: Callable[..., Any], *calls: tuple[Any, ...], filters: str = "always") -> list[Event]:
         with listening(filters) as events:
             for call in calls:
                 function(*call)
@@ -96,21 +94,22 @@ class Ear:
         assert self.compiled(function, *calls, **options) == expected
         return expected
 
-    def frames(self, function: Callable[..., Any], *calls: tuple[Any, ...], **options: Any) -> int:
-        """How many graphs are compiled in all."""
-        backend = options.pop("backend", "eager")
-        torch._dynamo.reset()
-        counter = torch._dynamo.testing.CompileCounterWithBackend(backend)
-        fast = torch.compile(function, backend=counter, **options)
-        with listening():
-            for call in calls:
-                fast(*call)
-        return int(counter.frame_count)
-
-    def breaks(self, function: Callable[..., Any], *call: Any) -> int:
-        """How many graph breaks Dynamo reports for one call."""
+    def measured(
+        self, function: Callable[..., Any], *calls: tuple[Any, ...], backend: str = "eager", **options: Any
+    ) -> tuple[list[Event], int, int]:
+        """What is heard when compiled, how many graphs are compiled, and how many breaks Dynamo reports."""
         torch._dynamo.reset()
         torch._dynamo.utils.counters.clear()
-        with listening():
-            torch.compile(function, backend="eager")(*call)
-        return sum(torch._dynamo.utils.counters["graph_break"].values())
+        counter = torch._dynamo.testing.CompileCounterWithBackend(backend)
+        fast = torch.compile(function, backend=counter, **options)
+        with listening() as events:
+            for call in calls:
+                fast(*call)
+        breaks = sum(torch._dynamo.utils.counters["graph_break"].values())
+        return events, int(counter.frame_count), breaks
+
+    def frames(self, function: Callable[..., Any], *calls: tuple[Any, ...], **options: Any) -> int:
+        return self.measured(function, *calls, **options)[1]
+
+    def breaks(self, function: Callable[..., Any], *call: Any) -> int:
+        return self.measured(function, call)[2]

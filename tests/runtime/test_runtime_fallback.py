@@ -121,8 +121,21 @@ def handled(say: Any, x: torch.Tensor) -> None:
 
 LINEAR = torch.nn.Linear(1, 1)
 ALL = [
-    thing, set_, nested, subclass, text_subclass, file, aliased, of_adapter, of_unknown, of_callback,
-    of_partial, odd_warning, with_module, handled, ]  # fmt: skip
+    thing,
+    set_,
+    nested,
+    subclass,
+    text_subclass,
+    file,
+    aliased,
+    of_adapter,
+    of_unknown,
+    of_callback,
+    of_partial,
+    odd_warning,
+    with_module,
+    handled,
+]
 
 
 def forget() -> None:
@@ -150,9 +163,9 @@ def test_falls_back_to_the_plain_call(ear: Ear, speak: Any) -> None:
     heard, frames = [], []
     for function in (plain, fixed):
         forget()
-        events = ear.compiled(function, (X,), (X,), fullgraph=False)
+        events, *counts = ear.measured(function, (X,), (X,))
         heard.append(([event[:4] for event in events], [*HEARD], SINK.getvalue()))
-        frames.append((ear.frames(function, (X,), (X,)), ear.breaks(function, X)))
+        frames.append(counts)
     forget()
     eager = [event[:4] for event in ear.eager(fixed, (X,), (X,))], [*HEARD], SINK.getvalue()
     assert heard[0] == heard[1] == eager
@@ -252,7 +265,7 @@ class Level(enum.Enum):
 
 
 def test_deferred_inside_a_disabled_function(ear: Ear) -> None:
-    @torch.compiler.disable
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def quiet(x: torch.Tensor) -> None:
         deferred(print)("disabled", x, Level.HIGH)
         if alarm := when(x.sum() > 0):

@@ -59,7 +59,9 @@ def test_two_copies_in_one_process(tmp_path: Path, ear: Ear) -> None:
         return x + 1
 
     assert ear.same(speak, (X,), (X,))
-    assert importlib.reload(runtime).deferred(print) is print
+    with listening() as events:
+        load(tmp_path / "first.py", "tests_first_copy").deferred(print)("again")
+    assert events[0] == ("out", "again")
 
 
 def test_without_the_mechanism_all_is_as_it_was() -> None:

@@ -49,11 +49,10 @@ def ops(function: Any, *calls: tuple[Any, ...], **options: Any) -> tuple[int, li
     backend: Any = torch._dynamo.testing.EagerAndRecordGraphs()
     with listening() as events:
         for call in calls:
-            torch.compile(function, backend=backend, fullgraph=True, **options)(*call)
+            fast: Any = torch.compile(function, backend=backend, fullgraph=True, **options)
+            fast(*call)
     nodes = [node for graph in backend.graphs for node in graph.graph.nodes]
-    return sum("graphmend" in str(node.target) for node in nodes), [
-        event[3] for event in events if event[0] == "log"
-    ]
+    return sum("graphmend" in str(node.target) for node in nodes), [event[3] for event in events if event[0] == "log"]
 
 
 def test_constants_speak_while_tracing() -> None:
@@ -114,10 +113,9 @@ def test_in_one_arm_of_cond_it_is_not_spoken_for_the_other() -> None:
         return result
 
     torch._dynamo.reset()
-    with listening() as events:
-        # What torch says of an effect inside of cond is torch's business.
-        with contextlib.suppress(torch._dynamo.exc.TorchDynamoException):
-            torch.compile(speak, backend="eager", fullgraph=True)(-X)
+    # What torch says of an effect inside of cond is torch's business.
+    with listening() as events, contextlib.suppress(torch._dynamo.exc.TorchDynamoException):
+        torch.compile(speak, backend="eager", fullgraph=True)(-X)
     assert not events
 
 

@@ -179,9 +179,7 @@ def test_training(ear: Ear) -> None:
 
     for backend in BACKENDS:
         torch._dynamo.reset()
-        results = [
-            step(m)(X.clone().requires_grad_()) for m in (Outer(), torch.compile(Outer(), backend=backend))
-        ]
+        results = [step(m)(X.clone().requires_grad_()) for m in (Outer(), torch.compile(Outer(), backend=backend))]
         assert results[0][0] == results[1][0]
         assert torch.equal(results[0][1], results[1][1])
         assert torch.equal(results[0][2], results[1][2])

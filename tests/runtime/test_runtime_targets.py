@@ -116,7 +116,8 @@ class Model(torch.nn.Module):
         self.layer, self.derived = Layer(), Derived()
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.derived(self.layer(x))
+        result: torch.Tensor = self.derived(self.layer(x))
+        return result
 
 
 def broken(x: torch.Tensor) -> torch.Tensor:

@@ -31,7 +31,7 @@ def test_into_a_folder_or_to_a_file(tmp_path: Path) -> None:
 
 def test_the_runtime_imports_torch_and_the_standard_library_alone() -> None:
     tree = ast.parse((ROOT / "graphmend_lint" / "runtime.py").read_text())
-    names = set()
+    names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
@@ -114,7 +114,5 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_vendoring_needs_no_torch() -> None:
     code = "import sys, graphmend_lint.vendor; print('torch' in sys.modules)"
-    result = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert result.stdout == "False\n"

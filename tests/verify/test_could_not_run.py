@@ -16,19 +16,23 @@ from tests.verify.fixers import Replace
     ("target", "reason"),
     [
         ("no_import.py:build", "original arm: cannot import no_import: ModuleNotFoundError: No module named"),
-        ("broken.py:missing", "original arm: cannot import broken: AttributeError"),
         (
             "broken.py:raises",
             "original arm: target raises raised RuntimeError: no such weights (prepare run)",
         ),
         ("broken.py:not_a_pair", "original arm: the target must return (model, inputs) (prepare run)"),
-        ("broken.py:hangs", "original arm: no result within 12 s (prepare run)"),
+        ("broken.py:hangs", "original arm: no result within 15 s"),
     ],
 )
 def test_the_arm_and_the_reason_are_named(
     targets: Path, scratch: Path, capsys: pytest.CaptureFixture[str], target: str, reason: str
 ) -> None:
-    status = run(f"{targets}/{target}", Replace(), options=Options(timeout=12), json_output=True)
+    status = run(
+        f"{targets}/{target}",
+        Replace(),
+        options=Options(timeout=15 if target.endswith("hangs") else 300),
+        json_output=True,
+    )
     report = json.loads(capsys.readouterr().out)
     assert status == report["exit_code"] == 2
     assert report["reason"].startswith(reason)

@@ -91,9 +91,7 @@ def test_fewer_breaks_by_count_or_by_log(before: Arm, after: Arm, better: bool) 
 
 
 def test_a_frame_no_longer_given_up_is_better_although_more_breaks_show() -> None:
-    given_up = Arm(
-        ORIGINAL.eager, ORIGINAL.compiled, Capture((0,), (replace(SITE, skipped=True),), ("a loop",))
-    )
+    given_up = Arm(ORIGINAL.eager, ORIGINAL.compiled, Capture((0,), (replace(SITE, skipped=True),), ("a loop",)))
     assert judged(given_up, arm(2, HELLO, WORLD, sites=1)).status == "proven"
 
 
@@ -116,8 +114,6 @@ def test_what_torch_compile_changes_anyway_is_a_note() -> None:
         fixed_compiled_to_eager=DIFFERENT,
     )
     assert found.status == "proven"
-    assert found.notes == (
-        "torch.compile changes values of the original too: call 1, outputs: values differ",
-    )
+    assert found.notes == ("torch.compile changes values of the original too: call 1, outputs: values differ",)
     only_fixed = judged(ORIGINAL, arm(1, HELLO, WORLD), fixed_compiled_to_eager=DIFFERENT)
     assert failed(only_fixed) == ["compiled against eager"]

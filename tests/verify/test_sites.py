@@ -23,9 +23,9 @@ User code traceback:
     ^^^^^^^^^^^^^^^^^^^
 """
 AGAIN = "\n".join(
-    FIRST.replace(
-        "Graph break in", "Graph break (user stack suppressed due to duplicate graph break) in"
-    ).split("\n\nUser code traceback:")[:1]
+    FIRST.replace("Graph break in", "Graph break (user stack suppressed due to duplicate graph break) in").split(
+        "\n\nUser code traceback:"
+    )[:1]
 )
 IN_A_LOOP = (
     FIRST.replace(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import platform
 import random
 import re
@@ -60,6 +61,10 @@ def eager(job: Job) -> dict[str, Any]:
 def compiled(job: Job) -> dict[str, Any]:
     """Runs the same calls compiled with the chosen backend."""
     subject = build_same(job)
+    if job.options["backend"] == "inductor":
+        # Inductor's own random numbers are other ones than those of eager code.
+        inductor: Any = importlib.import_module("torch._inductor.config")
+        inductor.fallback_random = True
     options = {name: job.options[name] for name in ("backend", "mode", "dynamic")}
     return _observed(job, "compiled", subject, torch.compile(subject.model, **options))
 
