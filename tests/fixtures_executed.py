@@ -135,12 +135,20 @@ def _loaded(program: Program, backend: str) -> Iterator[Any]:
         own = {name.removesuffix(".py").split("/")[0] for name in program.files}
         for name in [n for n in set(sys.modules) - known if n.split(".")[0] in own]:
             del sys.modules[name]
+            _forget_module(name)
         for name in set(logging.Logger.manager.loggerDict) - loggers:
             if not name.startswith("torch"):
                 del logging.Logger.manager.loggerDict[name]
         for name in set(vars(logging.Logger)) - methods:
             delattr(logging.Logger, name)
         warnings.filters[:] = filters
+
+
+def _forget_module(name: str) -> None:
+    """Take back what Dynamo put into the globals of functions that it traced for the module `name`."""
+    alias = "__import_" + name.replace(".", "_dot_")
+    for module in list(sys.modules.values()):
+        getattr(module, "__dict__", {}).pop(alias, None)
 
 
 def _seed() -> None:
