@@ -4,6 +4,8 @@
     deferred(logger).warning("n is %d", n)             # was: logger.warning("n is %d", n)
     if alarm := when(torch.isnan(x).any()):            # was: if torch.isnan(x).any():
         alarm(logger).warning("nan in x")              #          logger.warning("nan in x")
+    if alarm := unless(mask.all()):                    # was: if not mask.all():
+        alarm(fail)(ValueError, "masked")              #          raise ValueError("masked")
 
 Eagerly these are the calls that they were: `deferred(f)` is `f`. While `torch.compile` or `torch.export`
 traces, the call becomes one ordered, effectful custom op, which makes the real call each time the graph runs.
@@ -58,11 +60,15 @@ from typing import Any, NamedTuple
 
 import torch
 
-__all__ = ["deferred", "formatted", "percent", "when"]
+__all__ = ["deferred", "fail", "formatted", "late", "percent", "unless", "when"]
 
 # The number changes with the form of the payload: copies of this file with equal numbers share one op.
 _NAMESPACE, _OP = "graphmend", "call_v1"
 
+# Functions of torch that look at a tensor and raise; Dynamo breaks at them (2.13).
+_CHECKS = ("_check_tensor_all", "_check_tensor_all_with", "_assert")
+# Functions of torch that read tensor data and give a Python bool.
+_QUESTIONS = ("equal", "allclose", "is_nonzero")
 _LOGGING = ("debug", "info", "warning", "warn", "error", "critical", "fatal", "exception", "log")
 # Methods of a logger that return something, or configure it, are no messages: they are used as they are.
 _NOT_MESSAGES = frozenset(
@@ -82,8 +88,9 @@ _HERE = (lambda: None).__code__.co_filename
 def deferred(target: Any) -> Any:
     """`target` itself, eagerly; while tracing, a stand-in whose calls are made when the graph runs.
 
-    Carried: `print`, `warnings.warn`, the functions of `logging`, `sys.stdout.write`, `sys.stderr.write` and
-    the methods of loggers that `logging.getLogger` knows. The result of a deferred call is None.
+    Carried: `print`, `warnings.warn`, the functions of `logging`, `sys.stdout.write`, `sys.stderr.write`,
+    the methods of loggers that `logging.getLogger` knows, `fail`, and the checks of torch that look at tensors
+    (`torch._check_tensor_all`, `torch._assert`). The result of a deferred call is None.
     """
     if not _traces():
         return target
@@ -97,11 +104,41 @@ def when(predicate: Any, outer: Any = None) -> Any:
     true, and whose handles look at the tensor when the graph runs. A test inside the body of another one
     passes the name that the outer one bound as `outer`.
     """
-    if _traces() and isinstance(predicate, torch.Tensor) and predicate.device.type != "meta":
-        return _Alarm((*_predicates(outer), predicate))
+    if _traces():
+        if isinstance(predicate, torch.Tensor) and predicate.device.type != "meta":
+            return _Alarm((*_predicates(outer), predicate))
+        if isinstance(predicate, _Late):
+            return _Alarm((*_predicates(outer), predicate))
     if not predicate:
         return False
     return deferred if outer is None else outer
+
+
+def unless(predicate: Any, outer: Any = None) -> Any:
+    """`when(not predicate)`, for a predicate that is a tensor while tracing."""
+    if _traces():
+        if isinstance(predicate, torch.Tensor) and predicate.device.type != "meta":
+            return when(torch.logical_not(predicate), outer)
+        if isinstance(predicate, _Late):
+            return when(_Late(predicate._gm_name, predicate._gm_args, predicate._gm_kwargs, True), outer)
+    return when(not predicate, outer)
+
+
+def late(question: Any) -> Any:
+    """`torch.equal`, `torch.allclose` or `torch.is_nonzero` for the test of `when` or `unless`.
+
+    Eagerly `question` itself; while tracing, one that is asked when the graph runs.
+    """
+    if _traces():
+        for name in _QUESTIONS:
+            if question is getattr(torch, name):
+                return _Question(name)
+    return question
+
+
+def fail(exception: Any, *args: Any, **kwargs: Any) -> None:
+    """Raise `exception(*args, **kwargs)`: what stands for a `raise` under `when` or `unless`."""
+    raise exception(*args, **kwargs) if args or kwargs else exception
 
 
 def formatted(template: str, *values: Any, **named: Any) -> Any:
@@ -152,10 +189,15 @@ def _address(target: Any) -> tuple[str, str]:
         builtin = _builtin()
         return _stream_address(target.__self__) if builtin == "write" else (builtin, "")
     if isinstance(target, types.FunctionType):
+        if target is fail:
+            return ("fail", "")
         if target is builtins.print:
             return ("print", "")
         if target is warnings.warn:
             return ("warn", "")
+        for name in _CHECKS:
+            if target is getattr(torch, name, None):
+                return ("check", name)
         for name in _LOGGING:
             if target is getattr(logging, name, None):
                 return ("logging", name)
@@ -215,6 +257,30 @@ class _Alarm:
 
     def __call__(self, target: Any) -> Any:
         return _handle(target, self._gm_predicates) if _traces() else _Handle(target, "", "", "", self._gm_predicates)
+
+
+class _Question:
+    """A function that reads tensor data, while it is traced."""
+
+    def __init__(self, name: str) -> None:
+        self._gm_name = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return _Late(self._gm_name, args, kwargs, False)
+
+
+class _Late:
+    """The answer of such a function: asked when the graph runs, or at once if Python wants to know."""
+
+    def __init__(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], negated: bool) -> None:
+        self._gm_name = name
+        self._gm_args = args
+        self._gm_kwargs = kwargs
+        self._gm_negated = negated
+
+    def __bool__(self) -> bool:
+        answer = getattr(torch, self._gm_name)(*self._gm_args, **self._gm_kwargs)
+        return bool(answer) is not self._gm_negated
 
 
 class _Text:
@@ -295,19 +361,29 @@ def _carried(handle: _Handle, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
         return False
     tensors: list[Any] = []
     ints: list[Any] = []
+    predicates: list[Any] = []
+    questions: list[Any] = []
+    for predicate in handle._gm_predicates:
+        if isinstance(predicate, _Late):
+            asked = _carry_all(predicate._gm_args, tensors, ints)
+            named = _carry_keywords("", predicate._gm_kwargs, tensors, ints)
+            if asked is None or named is None:
+                return False
+            questions.append((predicate._gm_name, predicate._gm_negated, asked, named))
+        elif type(predicate) not in _PLAIN_TENSORS and torch.compiler.is_dynamo_compiling():
+            return False
+        else:
+            predicates.append(_detached(predicate))
     positional = _carry_all(args, tensors, ints)
     keywords = _carry_keywords(handle._gm_kind, kwargs, tensors, ints)
     if positional is None or keywords is None:
         return False
-    predicates: list[Any] = []
-    for predicate in handle._gm_predicates:
-        if type(predicate) not in _PLAIN_TENSORS and torch.compiler.is_dynamo_compiling():
-            return False
-        predicates.append(_detached(predicate))
-    payload = _payload(handle._gm_kind, handle._gm_name, handle._gm_method, positional, keywords)
+    payload = _payload(
+        handle._gm_kind, handle._gm_name, handle._gm_method, positional, keywords, tuple(questions)
+    )
     if payload is None:
         return False
-    constant = not tensors and not ints and not predicates
+    constant = not tensors and not ints and not handle._gm_predicates
     if constant and handle._gm_method.endswith("_once") and _spoken_now(payload):
         return True
     if torch.compiler.is_dynamo_compiling():
@@ -513,16 +589,22 @@ def _variable(code: types.CodeType, name: str) -> Any:
 
 
 @_constant
-def _payload(kind: str, name: str, method: str, positional: Any, keywords: Any) -> str | None:
+def _payload(
+    kind: str, name: str, method: str, positional: Any, keywords: Any, questions: Any
+) -> str | None:
     """The call in one line of JSON that any process can read; None if a constant in it cannot be written
     down.
     """
     try:
         args = [_encode(spec) for spec in positional]
         kwargs = [[key, _encode(spec)] for key, spec in keywords]
+        asked = [
+            [name_, negated, [_encode(spec) for spec in specs], [[key, _encode(spec)] for key, spec in named]]
+            for name_, negated, specs, named in questions
+        ]
     except _NotCarried:
         return None
-    return json.dumps([kind, name, method, args, kwargs, _traced_frames()], separators=(",", ":"))
+    return json.dumps([kind, name, method, args, kwargs, _traced_frames(), asked], separators=(",", ":"))
 
 
 @_constant
@@ -872,8 +954,11 @@ def _perform(payload: str, predicates: list[torch.Tensor], tensors: list[Any], i
     for predicate in predicates:
         if not predicate:
             return
-    kind, name, method, positional, keywords, frames = _read(payload)
+    kind, name, method, positional, keywords, frames, questions = _read(payload)
     rebuild = _Rebuild(iter(tensors), iter(ints), keep=kind in ("logger", "logging"))
+    for question, negated, asked, named in questions:
+        if bool(getattr(torch, question)(*rebuild.all(asked), **rebuild.named(named))) is negated:
+            return
     args, kwargs = rebuild.all(positional), rebuild.named(keywords)
     if kind == "print":
         builtins.print(*args, **kwargs)
@@ -883,6 +968,10 @@ def _perform(payload: str, predicates: list[torch.Tensor], tensors: list[Any], i
         _call_from(_stack(frames, args[2:3], kwargs), warnings.warn, args, kwargs)
     elif kind == "logging":
         _call_from(_stack(frames, [], kwargs), getattr(logging, name), args, kwargs)
+    elif kind == "fail":
+        fail(*args, **kwargs)
+    elif kind == "check":
+        getattr(torch, name)(*args, **kwargs)
     else:
         _call_from(_stack(frames, [], kwargs), getattr(logging.getLogger(name), method), args, kwargs)
 
@@ -979,7 +1068,7 @@ def _vmapped(info: Any, in_dims: Any, payload: str, predicates: Any, tensors: An
         )
     level = torch._C._functorch.maybe_current_level() or 0
     call = json.loads(payload)
-    _note_batches(call[3:5], iter(tensor_dims or [None] * len(tensors)), level)
+    _note_batches([call[6], *call[3:5]], iter(tensor_dims or [None] * len(tensors)), level)
     return _EMIT(json.dumps(call, separators=(",", ":")), predicates, tensors, ints), None
 
 
