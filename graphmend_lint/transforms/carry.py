@@ -1,0 +1,200 @@
+"""Carrying a call into the graph: what the runtime can take along, and from where.
+
+Shared by the transformations that turn a statement of Python into a call of the runtime's operator (Defer, Trap).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Protocol
+
+from graphmend_lint.analysis import torch_facts
+from graphmend_lint.analysis.bindings import Scope
+from graphmend_lint.analysis.effects import is_text, is_text_format, is_total, text_fields
+from graphmend_lint.analysis.facts import FileFacts, FunctionFacts
+from graphmend_lint.analysis.values import TRY_STATEMENTS, Env, Point, Value
+from graphmend_lint.findings import Edit, Reason
+
+#: What an edit of a text needs from the runtime.
+IMPORTS = {"format": "formatted", "percent": "percent"}
+
+
+class Card(Protocol):
+    """The part of a rule's declarations that this transformation reads."""
+
+    @property
+    def code(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def breaks(self) -> tuple[str, ...]: ...
+    @property
+    def calls(self) -> tuple[str, ...]: ...
+    @property
+    def methods(self) -> tuple[str, ...]: ...
+
+
+#: Types of values that Dynamo knows and the runtime does not carry.
+_OBJECTS = frozenset({"self", "config", "function", "module", "callable"})
+
+
+class Obstacle(Exception):
+    """Why a call cannot be carried. Raised and caught inside `transforms`."""
+
+    def __init__(self, reason: Reason, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+        self.text = text
+
+
+class Carrier:
+    """Answers for one function."""
+
+    def __init__(self, facts: FileFacts, function: FunctionFacts) -> None:
+        self.facts = facts
+        self.function = function
+        self.values = function.values
+        self.scope: Scope = function.scope
+
+    def check_place(self, point: Point) -> None:
+        """Raise `Obstacle` where a call must not leave the Python around it."""
+        function = self.function.summary
+        if function.is_generator:
+            raise Obstacle(Reason.GENERATOR, "the function is a generator")
+        if function.is_async:
+            raise Obstacle(Reason.ASYNC_FUNCTION, "the function is a coroutine")
+        if self.function.is_scripted:
+            raise Obstacle(Reason.TORCHSCRIPT, "the function is scripted with torch.jit")
+        for around in point.around:
+            if isinstance(around, TRY_STATEMENTS):
+                raise Obstacle(Reason.INSIDE_TRY, f"the call stands in the `try` of line {around.lineno}")
+            if isinstance(around, (ast.With, ast.AsyncWith)) and not all(map(self._lets_through, around.items)):
+                raise Obstacle(
+                    Reason.INSIDE_TRY, f"the `with` of line {around.lineno} may handle exceptions like a `try`"
+                )
+        if self.function.in_try:
+            raise Obstacle(Reason.INSIDE_TRY, f"`{self.function.in_try}` calls this inside a `try`")
+
+    def _lets_through(self, item: ast.withitem) -> bool:
+        """Whether a context manager is known to let exceptions through, and messages as well."""
+        made = item.context_expr
+        name = self.facts.bindings.qualified(made.func if isinstance(made, ast.Call) else made, self.scope) or ""
+        return name.startswith("torch.") or name == "contextlib.nullcontext"
+
+    def carry(self, node: ast.expr, env: Env) -> list[Edit]:
+        """The edits that make one argument one that the runtime carries; none where it is so already.
+
+        Raises:
+            Obstacle: it is something else.
+        """
+        if isinstance(node, ast.Starred):
+            raise Obstacle(Reason.STAR_ARGUMENTS, f"`*{self.text(node.value)}` hides the arguments")
+        if isinstance(node, ast.JoinedStr):
+            fields = [field for part in node.values for field in text_fields(part)]
+            edits = self._text_of(fields, "format", node, env)
+            if edits:
+                self._check_order(fields)
+            return edits
+        if isinstance(node, ast.Call) and is_text_format(node):
+            parts = [*node.args, *(k.value for k in node.keywords)]
+            if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
+                raise Obstacle(Reason.STAR_ARGUMENTS, f"`{self.text(node)}` hides its arguments")
+            return self._text_of(parts, "format", node, env)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and is_text(node.left):
+            parts = list(node.right.elts) if isinstance(node.right, ast.Tuple) else [node.right]
+            return self._text_of(parts, "percent", node, env)
+        value = self.carried_value(node, env)
+        if value.type == "str" and (value.symbolic or value.kind == "tensor"):
+            raise Obstacle(
+                Reason.ARGUMENT_CALLS_UNKNOWN,
+                f"`{self.text(node)}` is a text made of values that change from call to call",
+            )
+        return []
+
+    def _text_of(self, parts: list[ast.expr], kind: str, node: ast.expr, env: Env) -> list[Edit]:
+        """A text with fields: left as it is where each field is a constant of the trace, formatted later otherwise."""
+        late = False
+        for part in parts:
+            value = self.carried_value(part, env)
+            late = late or value.symbolic or value.kind == "tensor"
+        return [Edit(kind, self.facts.source.span(node))] if late else []
+
+    def _check_order(self, fields: list[ast.expr]) -> None:
+        """An f-string turns each field into text before it computes the next; `formatted` computes all of them first."""
+        for field in fields[1:]:
+            for part in ast.walk(field):
+                if isinstance(part, ast.NamedExpr) or (isinstance(part, ast.Call) and not self._leaves_alone(part)):
+                    raise Obstacle(
+                        Reason.ARGUMENT_CALLS_UNKNOWN,
+                        f"`{self.text(part)}` may change what stands before it in the text",
+                    )
+
+    def _leaves_alone(self, call: ast.Call) -> bool:
+        """Whether a call is known not to change anything that a text may show."""
+        name = self.facts.bindings.qualified(call.func, self.scope)
+        if any(keyword.arg == "out" for keyword in call.keywords):
+            return False
+        if name is not None:
+            fact = torch_facts.function(name)
+            return name.startswith("builtins.") if fact is None else not fact.in_place
+        fact = torch_facts.method(call.func.attr) if isinstance(call.func, ast.Attribute) else None
+        return fact is not None and not fact.in_place
+
+    def carried_value(self, node: ast.expr, env: Env) -> Value:
+        value = self.values.of(node, dict(env))
+        if value.type.startswith("submodule") or value.type in _OBJECTS:
+            raise Obstacle(
+                Reason.ARGUMENT_UNKNOWN,
+                f"`{self.text(node)}` is an object, not a constant, a shape or a tensor",
+            )
+        if value.kind in ("static", "tensor"):
+            return value
+        if value.kind == "data":
+            raise Obstacle(Reason.ARGUMENT_READS_DATA, f"`{self.text(node)}` reads tensor data")
+        call = next((n for n in ast.walk(node) if isinstance(n, ast.Call)), None)
+        if call is not None:
+            raise Obstacle(Reason.ARGUMENT_CALLS_UNKNOWN, f"what `{self.text(call)}` gives is not known")
+        raise Obstacle(Reason.ARGUMENT_UNKNOWN, f"what `{self.text(node)}` holds is not known")
+
+    def are_total(self, arguments: Iterable[ast.expr], test: ast.expr, env: Env) -> bool:
+        """Whether arguments can be computed although `test`, the test of the `if` around them, is false."""
+        read = frozenset(_surely_read(test))
+        present = {name: replace(env[name], optional=False, unbound=False) for name in read if name in env}
+        return all(is_total(argument, self.values, {**env, **present}) for argument in arguments)
+
+    def text(self, node: ast.expr) -> str:
+        """The source of an expression, short enough for a message."""
+        text = self.facts.source.segment(node)
+        return text if len(text) <= 60 else text[:57] + "..."
+
+    def fresh_name(self, wish: str) -> str:
+        """`wish`, or with a number where the function, one around it or the module uses that name."""
+        taken = {n.id for n in ast.walk(self.scope.node) if isinstance(n, ast.Name)}
+        scope: Scope | None = self.scope
+        while scope is not None:
+            taken |= scope.local
+            scope = scope.outer
+        name, number = wish, 2
+        while name in taken or name in self.facts.summary.assigned or name in self.facts.summary.imports:
+            name, number = f"{wish}_{number}", number + 1
+        return name
+
+
+def _surely_read(test: ast.expr) -> Iterator[str]:
+    """Names that an attribute is read of whenever the test gives a tensor: they are not None then."""
+    every = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
+    stack: list[ast.AST] = list(test.values) if every and isinstance(test, ast.BoolOp) else [test]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            yield node.value.id
+        if isinstance(node, ast.BoolOp):
+            stack.append(node.values[0])
+        elif isinstance(node, ast.Compare):
+            stack += [node.left, node.comparators[0]]
+        elif isinstance(node, ast.IfExp):
+            stack.append(node.test)
+        elif isinstance(node, (ast.Call, ast.Attribute, ast.BinOp, ast.UnaryOp, ast.Subscript)):
+            stack.extend(ast.iter_child_nodes(node))
