@@ -11,12 +11,13 @@ import logging
 import random
 import re
 import sys
+import types
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import torch
 import torch._dynamo.symbolic_convert
@@ -24,6 +25,14 @@ import torch._dynamo.symbolic_convert
 #: What any compiled program shows differently (see the runtime's own documentation).
 _GRAD_FN = re.compile(r",\s*grad_fn=<\w+>")
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _not_compiled(function: _Function) -> _Function:
+    """Keep Dynamo out of what listens to the programs."""
+    return cast("_Function", torch.compiler.disable(function))
 
 
 @dataclass(frozen=True)
@@ -74,7 +83,7 @@ class Program:
 
 
 def _lines(before: str, after: str) -> dict[int, int]:
-    """The lines of `after` with the lines of `before` that they come from: a fix adds an import, and may wrap a call."""
+    """The lines of `after` with those of `before` that they come from: a fix adds an import, and may wrap a call."""
     found: dict[int, int] = {}
     for old, new in zip(_statements(before), _statements(after), strict=True):
         for line in range(new.lineno, (new.end_lineno or 0) + 1):
@@ -123,12 +132,12 @@ def _loaded(program: Program, backend: str) -> Iterator[Any]:
     """The program's main module, imported anew; `torch.compile` in it uses `backend` unless it says otherwise."""
     known, loggers = set(sys.modules), set(logging.Logger.manager.loggerDict)
     original, methods = torch.compile, set(vars(logging.Logger))
-    filters = warnings.filters[:]
     sys.path.insert(0, str(program.folder))
-    torch.compile = partial(original, backend=backend)  # type: ignore[assignment]
+    torch.compile = partial(original, backend=backend)
     importlib.invalidate_caches()
     try:
-        yield importlib.import_module(program.main.removesuffix(".py"))
+        with warnings.catch_warnings():
+            yield importlib.import_module(program.main.removesuffix(".py"))
     finally:
         torch.compile = original
         sys.path.remove(str(program.folder))
@@ -141,14 +150,14 @@ def _loaded(program: Program, backend: str) -> Iterator[Any]:
                 del logging.Logger.manager.loggerDict[name]
         for name in set(vars(logging.Logger)) - methods:
             delattr(logging.Logger, name)
-        warnings.filters[:] = filters
 
 
 def _forget_module(name: str) -> None:
     """Take back what Dynamo put into the globals of functions that it traced for the module `name`."""
     alias = "__import_" + name.replace(".", "_dot_")
     for module in list(sys.modules.values()):
-        getattr(module, "__dict__", {}).pop(alias, None)
+        if isinstance(module, types.ModuleType):
+            vars(module).pop(alias, None)
 
 
 def _seed() -> None:
@@ -164,7 +173,7 @@ class _Stream(io.StringIO):
         super().__init__()
         self.name, self.said = name, said
 
-    @torch.compiler.disable
+    @_not_compiled
     def write(self, text: str) -> int:
         if self.said and self.said[-1][0] == self.name:
             text = self.said.pop()[1] + text
@@ -177,7 +186,7 @@ class _Records(logging.Handler):
         super().__init__(logging.DEBUG)
         self.said, self.program = said, program
 
-    @torch.compiler.disable
+    @_not_compiled
     def emit(self, record: logging.LogRecord) -> None:
         if record.name.startswith("torch"):
             return
@@ -203,7 +212,7 @@ def _listening(program: Program, said: list[tuple[Any, ...]]) -> Iterator[None]:
     root, handler = logging.getLogger(), _Records(said, program)
     level, others = root.level, root.handlers[:]
 
-    @torch.compiler.disable
+    @_not_compiled
     def show(message: Any, category: Any, filename: str, line: int, *_: Any) -> None:
         if not filename.startswith(torch.__path__[0]):
             place = _place(program, filename, line)
@@ -247,7 +256,7 @@ def _gradients(function: Any, result: Any, arguments: Any) -> Any:
     losses = [t.double().sum() for t in _tensors(result) if t.requires_grad and t.is_floating_point()]
     if not losses:
         return None
-    sum(losses[1:], losses[0]).backward()
+    torch.autograd.backward(sum(losses[1:], losses[0]))
     parameters = list(function.parameters()) if isinstance(function, torch.nn.Module) else []
     leaves = [*parameters, *(t for t in _tensors(arguments) if t.is_leaf)]
     found = [plain(t.grad) for t in leaves]
@@ -320,9 +329,7 @@ def _event(program: Program, message: str) -> str:
 def _breaks(program: Program) -> Iterator[list[str]]:
     """Where Dynamo ends the graph, in a list that fills while the program runs."""
     places: list[str] = []
-    logs = [
-        logging.getLogger(f"torch._dynamo.{name}.__graph_breaks") for name in ("symbolic_convert", "convert_frame")
-    ]
+    logs = [logging.getLogger(f"torch._dynamo.{name}.__graph_breaks") for name in ("symbolic_convert", "convert_frame")]
     kept = [(log.handlers, log.propagate, log.level) for log in logs]
     for log in logs:
         log.handlers, log.propagate = [_Events(program, places)], False

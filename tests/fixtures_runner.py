@@ -1,8 +1,8 @@
 """Fixtures: programs that are linted, fixed and run, before and after.
 
-`fixtures/defer/<case>/before.py` is linted; where it gets a fix, `after.py` is what `graphmend fix` makes of it. A case of
-several files has folders `before/` and `after/` in their place, and its program is `main.py`. A program defines `build()`,
-which gives a callable and a list of argument tuples that take both sides of each branch.
+`fixtures/defer/<case>/before.py` is linted; where it gets a fix, `after.py` is what `graphmend fix` makes of it. A case
+of several files has folders `before/` and `after/` in their place, and its program is `main.py`. A program defines
+`build()`, which gives a callable and a list of argument tuples that take both sides of each branch.
 
 Comments say what is expected. On the line of a finding:
 

@@ -1,4 +1,4 @@
-"""The cases of `fixtures/cases`: what torch does to them was measured, and so was what each rewrite of them would change.
+"""The cases of `fixtures/cases`: what torch does to them was measured, and what tempting rewrites change in them.
 
 `expected.json` says of each case whether a tool should speak, where, and which rewrite is faithful. The rules for side
 effects answer for the groups `print` and `log`; of every other case they stay silent.

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests import fixtures_runner
-from tests.fixtures_runner import Fixture
 
 from graphmend_lint.findings import Reason
 from graphmend_lint.transforms import defer
+from tests import fixtures_runner
+from tests.fixtures_runner import Fixture
 
 if TYPE_CHECKING:
     from tests.fixtures_executed import Program, Run

@@ -265,6 +265,24 @@ class Values:
             for element in target.elts:
                 self.bind(env, element, element_of(value))
 
+    def narrow(self, env: Env, test: ast.expr, truth: bool) -> None:
+        """Note what a test that came out as `truth` tells of the names in it."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            self.narrow(env, test.operand, not truth)
+        elif isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) is truth:
+            for part in test.values:
+                self.narrow(env, part, truth)
+        elif isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Name):
+            against_none = isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
+            present = isinstance(test.ops[0], ast.IsNot) if truth else isinstance(test.ops[0], ast.Is)
+            if against_none and present and test.left.id in env:
+                env[test.left.id] = replace(env[test.left.id], optional=False)
+        elif isinstance(test, ast.Call) and truth and len(test.args) == 2 and isinstance(test.args[0], ast.Name):
+            if self.bindings.qualified(test.func, self.scope) == "builtins.isinstance":
+                kind = self.annotated(test.args[1]) if isinstance(test.args[1], (ast.Name, ast.Attribute)) else UNKNOWN
+                if kind.kind == "tensor" and test.args[0].id in env:
+                    env[test.args[0].id] = kind
+
     # -- expressions -------------------------------------------------------------------------------------------
 
     def of(self, node: ast.expr, env: Env) -> Value:
@@ -635,6 +653,8 @@ class Walk:
         before = dict(env)
         inside = (*around, node)
         then_env, else_env = env if verdict is True else dict(before), dict(before)
+        self.values.narrow(then_env, node.test, True)
+        self.values.narrow(else_env, node.test, False)
         if verdict is not False:
             yield from self._block(node.body, then_env, inside)
         if verdict is not True:

@@ -104,9 +104,7 @@ def _environment(home: Path) -> dict[str, str]:
     """The user's environment with caches and temporary files of its own, and no bytecode left in the user's
     tree.
     """
-    inherited = {
-        name: value for name, value in os.environ.items() if name not in ("TORCH_LOGS", "TORCH_TRACE")
-    }
+    inherited = {name: value for name, value in os.environ.items() if name not in ("TORCH_LOGS", "TORCH_TRACE")}
     return inherited | {
         "TORCHINDUCTOR_CACHE_DIR": str(home / "inductor"),
         "TRITON_CACHE_DIR": str(home / "triton"),

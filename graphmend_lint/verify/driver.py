@@ -106,9 +106,7 @@ class Verification:
         except ArmsDiffer as error:
             return judge.built_differently(self._target.text, original, str(error), files, environment)
         fixed = _arm(records, fixes.fixed_rules)
-        return judge.verdict(
-            self._target.text, original, fixed, records["compare"], files, self._options, environment
-        )
+        return judge.verdict(self._target.text, original, fixed, records["compare"], files, self._options, environment)
 
     def _run_original(self) -> dict[str, Any]:
         steps = ("prepare", "eager", "compiled", "capture")

@@ -183,12 +183,8 @@ def _breaks(original: Capture, fixed: Capture) -> Check:
     """
     before, after = _measure(original), _measure(fixed)
     fewer_skipped = after[0] < before[0]
-    better = fewer_skipped or (
-        after != before and all(new <= old for old, new in zip(before, after, strict=True))
-    )
-    detail = (
-        "" if better else f"no fewer than before ({breaks_in_words(original)}, and {breaks_in_words(fixed)})"
-    )
+    better = fewer_skipped or (after != before and all(new <= old for old, new in zip(before, after, strict=True)))
+    detail = "" if better else f"no fewer than before ({breaks_in_words(original)}, and {breaks_in_words(fixed)})"
     return Check("graph breaks", better, breaks_in_words(original), breaks_in_words(fixed), detail)
 
 

@@ -22,9 +22,7 @@ def print_verdict(verdict: Verdict, console: Console) -> None:
     for file in verdict.files:
         rules = f" ({', '.join(file.rules)})" if file.rules else ""
         fixes = f"{file.fixes} fix{'' if file.fixes == 1 else 'es'}"
-        console.print(
-            f"fixed in the overlay: {escape(file.path)}, {fixes}{rules}", highlight=False, soft_wrap=True
-        )
+        console.print(f"fixed in the overlay: {escape(file.path)}, {fixes}{rules}", highlight=False, soft_wrap=True)
     for note in verdict.notes:
         console.print(f"note: {escape(note)}", highlight=False)
     if verdict.environment:

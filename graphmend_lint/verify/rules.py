@@ -40,9 +40,7 @@ class Fixes:
 
     def changed_files(self) -> tuple[ChangedFile, ...]:
         return tuple(
-            ChangedFile(
-                str(path), len(self.applied[path]), tuple(sorted({fix.code for fix in self.applied[path]}))
-            )
+            ChangedFile(str(path), len(self.applied[path]), tuple(sorted({fix.code for fix in self.applied[path]})))
             for path in self.changed
         )
 
@@ -57,11 +55,7 @@ def _covered(site: Break, rules: Mapping[Path, Mapping[int, str]]) -> Break:
 
 
 def _lines_of(findings: tuple[Any, ...]) -> dict[int, str]:
-    return {
-        line: finding.code
-        for finding in findings
-        for line in range(finding.span.line, finding.span.end_line + 1)
-    }
+    return {line: finding.code for finding in findings for line in range(finding.span.line, finding.span.end_line + 1)}
 
 
 def _moved(lines: dict[int, str], before: bytes, after: bytes) -> dict[int, str]:

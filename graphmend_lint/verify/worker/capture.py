@@ -76,9 +76,7 @@ def sites_of(entries: list[str]) -> list[Break]:
         seen.setdefault(where, site)
         key = (site.type, site.file, site.line, site.function)
         if known := found.get(key):
-            site = Break(
-                **{**asdict(known), "times": known.times + 1, "skipped": known.skipped or site.skipped}
-            )
+            site = Break(**{**asdict(known), "times": known.times + 1, "skipped": known.skipped or site.skipped})
         found[key] = site
     return list(found.values())
 
@@ -130,9 +128,7 @@ def _frame_of(entry: str, known: Break | None) -> tuple[str, int, str, str]:
     frames = list(_FRAME.finditer(entry.rpartition("ser code traceback:")[2]))
     if known is None and frames:
         mine = set(user_files({frame.group("file") for frame in frames}))
-        inner = next(
-            (frame for frame in reversed(frames) if str(Path(frame["file"]).resolve()) in mine), frames[-1]
-        )
+        inner = next((frame for frame in reversed(frames) if str(Path(frame["file"]).resolve()) in mine), frames[-1])
         return inner["file"], int(inner["line"]), inner["function"], inner["code"].strip()
     if known is not None:
         return known.file, known.line, known.function, known.code

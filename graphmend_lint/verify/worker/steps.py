@@ -190,9 +190,7 @@ def _trace(job: Job, index: int, counter: GraphCounter, *, fullgraph: bool) -> s
     """Traces one call of an input set; the reason in one line where Dynamo refused."""
     subject = build_same(job)
     torch._dynamo.reset()
-    function = torch.compile(
-        subject.model, backend=counter, fullgraph=fullgraph, dynamic=job.options["dynamic"]
-    )
+    function = torch.compile(subject.model, backend=counter, fullgraph=fullgraph, dynamic=job.options["dynamic"])
     args, kwargs = _copied(subject.inputs[index])
     seed(job.options["seed"])
     with torch.set_grad_enabled(job.options["grad"]):
@@ -213,11 +211,7 @@ def _check_memory(error: Exception) -> None:
 
 def _environment(job: Job) -> dict[str, Any]:
     device = device_of(job.options["device"])
-    name = (
-        torch.cuda.get_device_name(device)
-        if device.type == "cuda"
-        else platform.processor() or platform.machine()
-    )
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
     names = ("backend", "mode", "dynamic", "dtype", "calls", "train", "grad", "exact", "tolerance", "seed")
     return {
         "torch": torch.__version__,

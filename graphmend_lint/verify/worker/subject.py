@@ -36,9 +36,7 @@ class Subject:
         return dict(_state_of(self.module)) if self.module is not None else {}
 
     def input_tensors(self) -> dict[str, torch.Tensor]:
-        return {
-            leaf.path: leaf.value for leaf in leaves_of(self.inputs) if isinstance(leaf.value, torch.Tensor)
-        }
+        return {leaf.path: leaf.value for leaf in leaves_of(self.inputs) if isinstance(leaf.value, torch.Tensor)}
 
 
 def seed(number: int) -> None:
