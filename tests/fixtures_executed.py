@@ -32,7 +32,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 def _not_compiled(function: _Function) -> _Function:
     """Keep Dynamo out of what listens to the programs."""
-    return cast("_Function", torch.compiler.disable(function))
+    return cast("_Function", torch.compiler.disable(function))  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ def _listening(program: Program, said: list[tuple[Any, ...]]) -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        warnings.showwarning = show
+        warnings.showwarning = show  # type: ignore[assignment]
         root.handlers[:] = [handler]
         root.setLevel(logging.INFO)
         out, err = sys.stdout, sys.stderr

@@ -46,10 +46,12 @@ def may_interest(
     if function.qualname not in regions.reached and is_host_function(function):
         return False
     for call in function.calls:
-        target = summary.imports.get(call.partition(".")[0], "")
-        if (call.rpartition(".")[2] in wanted or target.rpartition(".")[2] in wanted) and (
-            target.partition(".")[0] not in _MATHS
-        ):
+        first, _, rest = call.partition(".")
+        target = summary.imports.get(first, "")
+        if f"{target}.{rest}" in wanted:
+            return True
+        named = call.rpartition(".")[2] in wanted or target.rpartition(".")[2] in wanted
+        if named and target.partition(".")[0] not in _MATHS:
             return True
     return False
 

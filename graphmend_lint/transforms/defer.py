@@ -55,9 +55,11 @@ REASONS = (
 )
 
 #: How Dynamo numbers the break of a call, where that is not the first number that its rule declares.
-_BREAKS = {"write": "GB0007"}
+_BREAKS = {"write": "GB0007", "_assert": "GB0170"}
 _PRINT_KEYWORDS = frozenset({"sep", "end", "flush", "file"})
 _WARN_KEYWORDS = frozenset({"message", "category", "stacklevel"})
+#: Checks of torch: not messages, so they are never skipped, and not a break where they look at no tensor.
+_CHECKS = frozenset({"_check_tensor_all", "_check_tensor_all_with", "_assert"})
 _STREAMS = frozenset({"sys.stdout", "sys.stderr"})
 
 
@@ -75,8 +77,10 @@ class _Site:
 
 
 def called_names(cards: Iterable[Card]) -> frozenset[str]:
-    """The last names of everything that the rules in `cards` are about."""
-    return frozenset(name.rpartition(".")[2] for card in cards for name in (*card.calls, *card.methods))
+    """The names of everything that the rules in `cards` are about: their last parts, and functions in full."""
+    return frozenset(
+        part for card in cards for name in (*card.calls, *card.methods) for part in (name, name.rpartition(".")[2])
+    )
 
 
 def find(facts: FileFacts, cards: Sequence[Card], options: Options) -> Iterator[Finding]:
@@ -117,17 +121,22 @@ class _Function(Carrier):
             statement = point.statement
             if isinstance(statement, ast.If):
                 self.tests[statement] = self.values.of(statement.test, dict(point.env))
-            direct = None
-            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-                direct = self._site(statement.value)
-                if direct is not None:
-                    env = dict(point.env)
-                    self.sites[statement] = (direct, env)
-                    yield Point(statement, env, point.around, point.block), direct
+            whole = statement.value if isinstance(statement, ast.Expr) else None
             for call in _header_calls(statement):
-                if (direct is None or call is not direct.call) and (site := self._site(call)):
+                site = self._site(call)
+                if site is None or self._checks_no_tensor(site, point.env):
+                    continue
+                env = dict(point.env)
+                if call is whole and isinstance(statement, ast.Expr):
+                    self.sites[statement] = (site, env)
+                else:
                     site.obstacle = Obstacle(Reason.VALUE_IS_USED, f"the value of `{site.callee}(...)` is used")
-                    yield point, site
+                yield Point(statement, env, point.around, point.block), site
+
+    def _checks_no_tensor(self, site: _Site, env: Env) -> bool:
+        """Whether a call is a check of what Python knows while tracing."""
+        arguments = [*site.call.args, *(keyword.value for keyword in site.call.keywords)]
+        return site.family in _CHECKS and all(self.values.of(a, dict(env)).kind == "static" for a in arguments)
 
     def _site(self, call: ast.Call) -> _Site | None:
         """The rule that a call falls under."""
@@ -172,7 +181,7 @@ class _Function(Carrier):
             if site.obstacle is not None:
                 raise site.obstacle
             self.check_place(point)
-            if self.options.style == "guard":
+            if self.options.style == "guard" and site.family not in _CHECKS:
                 return self._report(site, "unsafe", plan=self._guard(point, site))
             plan = self._plan(point, site, branch)
         except Obstacle as obstacle:
@@ -231,6 +240,8 @@ class _Function(Carrier):
                 return []
             return [] if name == "file" else self.carry(keyword.value, env)
         if site.family == "warn" and name in _WARN_KEYWORDS:
+            return self.carry(keyword.value, env)
+        if site.family in _CHECKS:
             return self.carry(keyword.value, env)
         if site.family == "logger":
             if name == "stacklevel" and isinstance(keyword.value, ast.Constant):
