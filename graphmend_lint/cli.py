@@ -58,21 +58,15 @@ def _common(command: Callable[..., Any]) -> Callable[..., Any]:
     """Options that `lint` and `fix` share."""
     options = [
         click.argument("paths", nargs=-1, type=click.Path(path_type=Path)),
-        click.option(
-            "--select", multiple=True, metavar="RULES", help="Rules to run: codes, prefixes or names."
-        ),
+        click.option("--select", multiple=True, metavar="RULES", help="Rules to run: codes, prefixes or names."),
         click.option("--ignore", multiple=True, metavar="RULES", help="Rules to leave out."),
         click.option(
             "--confidence",
             type=click.Choice(["definite", "likely"]),
             help="Lowest confidence to report. Default: likely, or what the configuration says.",
         ),
-        click.option(
-            "--exclude", multiple=True, metavar="PATTERN", help="More files to skip, in gitignore syntax."
-        ),
-        click.option(
-            "--config", type=click.Path(path_type=Path), help="Read [tool.graphmend] from this file."
-        ),
+        click.option("--exclude", multiple=True, metavar="PATTERN", help="More files to skip, in gitignore syntax."),
+        click.option("--config", type=click.Path(path_type=Path), help="Read [tool.graphmend] from this file."),
         click.option("--isolated", is_flag=True, help="Ignore all configuration files."),
         click.option("--stdin-filename", type=click.Path(path_type=Path), help="Path to assume for `-`."),
         click.option("-j", "--jobs", type=click.IntRange(1), help="Processes to use. Default: one per core."),
@@ -140,9 +134,7 @@ def lint(
     _write(lines, output_file)
     _say_errors(report.errors)
     if not common["quiet"] and (output_format == "text" or output_file):
-        click.echo(
-            text.summary(findings, len(report.results), len(report.errors)), err=output_format == "json"
-        )
+        click.echo(text.summary(findings, len(report.results), len(report.errors)), err=output_format == "json")
     sys.exit(2 if report.errors else 1 if findings and not exit_zero else 0)
 
 
@@ -283,23 +275,17 @@ def _fix_files(
     outcomes: dict[Path, FixResult] = {}
     failed: list[FileResult] = []
     with _errors():
-        for path, outcome in engine.fix_paths(
-            sorted(wanted), settings_of, common["jobs"], _cache_folder(common)
-        ):
+        for path, outcome in engine.fix_paths(sorted(wanted), settings_of, common["jobs"], _cache_folder(common)):
             if isinstance(outcome, str):
                 failed.append(engine.FileResult(path, error=outcome))
                 continue
-            failed += [
-                engine.FileResult(path, error=problem.removeprefix(f"{path}: ")) for problem in outcome.problems
-            ]
+            failed += [engine.FileResult(path, error=problem.removeprefix(f"{path}: ")) for problem in outcome.problems]
             if outcome.changed and write:
                 try:
                     fixing.write_result(path, outcome)
                 except OSError as error:
                     why = str(error) if isinstance(error, fixing.FileChanged) else reason(error)
-                    failed.append(
-                        engine.FileResult(path, error=f"not written: {why.removeprefix(f'{path}: ')}")
-                    )
+                    failed.append(engine.FileResult(path, error=f"not written: {why.removeprefix(f'{path}: ')}"))
                     continue
             elif outcome.changed:
                 shown = text.shown_path(path, Path.cwd())
@@ -346,9 +332,7 @@ def _fix_stdin(settings_of: Callable[[Path], Settings], common: dict[str, Any], 
     metavar="PATH",
     help="Fix these files. Default: those that the target's calls execute.",
 )
-@click.option(
-    "--backend", help="Backend of torch.compile. Default: eager, where outputs must agree bit for bit."
-)
+@click.option("--backend", help="Backend of torch.compile. Default: eager, where outputs must agree bit for bit.")
 @click.option("--mode", help="Mode of torch.compile, such as reduce-overhead.")
 @click.option("--dynamic/--static", default=None, help="Compile for dynamic shapes, or for each shape.")
 @click.option("--device", help="cpu, cuda or auto (the GPU where torch sees one).")
@@ -361,9 +345,7 @@ def _fix_stdin(settings_of: Callable[[Path], Settings], common: dict[str, Any], 
 @click.option("--seed", type=int, help="Seed of every call.")
 @click.option("--unsafe-fixes", is_flag=True, help="Also apply fixes that rest on something not proven.")
 @click.option("--json", "as_json", is_flag=True, help="The verdict as JSON.")
-def verify(
-    target: str | None, fix_paths: tuple[Path, ...], as_json: bool, unsafe_fixes: bool, **given: Any
-) -> None:
+def verify(target: str | None, fix_paths: tuple[Path, ...], as_json: bool, unsafe_fixes: bool, **given: Any) -> None:
     """Prove that the fixes change nothing but the breaks: run TARGET as it is and fixed, and compare.
 
     TARGET is `module:callable` or `file.py:callable`. The callable takes no arguments and returns a model (or function) and a
@@ -479,9 +461,7 @@ def _card(card: Any) -> dict[str, Any]:
         "torch": card.torch,
         "since": card.since,
         "tags": sorted(card.tags),
-        "options": [
-            {"name": o.name, "type": o.type, "default": o.default, "doc": o.doc} for o in card.options
-        ],
+        "options": [{"name": o.name, "type": o.type, "default": o.default, "doc": o.doc} for o in card.options],
         "doc": registry.document(card),
     }
 

@@ -185,9 +185,7 @@ KEYS = (
     ),
     Key(
         "runtime-module",
-        _matching(
-            r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", 'a dotted module name such as "mypackage.graphmend_runtime"'
-        ),
+        _matching(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", 'a dotted module name such as "mypackage.graphmend_runtime"'),
         "module name",
         '"graphmend_lint.runtime"',
         "What fixed code imports; see `graphmend vendor`.",

@@ -29,9 +29,7 @@ def python_files(
     for current, folders, files in os.walk(folder, onerror=unreadable):
         here = Path(current)
         folders[:] = sorted(
-            f
-            for f in folders
-            if not _EXCLUDED.match_file(f"{f}/") and not settings(here).excludes(here / f / "_")
+            f for f in folders if not _EXCLUDED.match_file(f"{f}/") and not settings(here).excludes(here / f / "_")
         )
         for name in sorted(files):
             if name.endswith((".py", ".pyi")) and not settings(here).excludes(here / name):

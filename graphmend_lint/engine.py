@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from graphmend_lint import __version__, index, registry, suppressions
 from graphmend_lint.analysis import source as sources
-from graphmend_lint.analysis.facts import FileFacts, may_interest
+from graphmend_lint.analysis.facts import FileFacts, Interest, may_interest
 from graphmend_lint.analysis.project import Project
 from graphmend_lint.analysis.regions import FileRegions
 from graphmend_lint.analysis.summary import ModuleSummary, summarize
@@ -27,7 +27,7 @@ from graphmend_lint.config import ConfigError, Settings, load_settings
 from graphmend_lint.discovery import index_root, python_files
 from graphmend_lint.findings import Finding
 from graphmend_lint.parallel import cores, in_order
-from graphmend_lint.transforms import defer
+from graphmend_lint.transforms import defer, trap
 
 if TYPE_CHECKING:
     from graphmend_lint.fixing import FixResult
@@ -106,18 +106,28 @@ def analyse(
     """The findings of one parsed file, sorted, without suppressed ones and those of too low a confidence."""
     cards = enabled_cards(settings, source.path)
     facts = FileFacts(source, summary, project, regions)
-    options = defer.Options(settings.defer_style, settings.carries_effects)
-    found = defer.find(facts, [card for card in cards if card.transform == "defer"], options)
+    found = [
+        *defer.find(facts, _of(cards, "defer"), defer.Options(settings.defer_style, settings.carries_effects)),
+        *trap.find(facts, _of(cards, "trap"), trap.Options(settings.carries_effects)),
+    ]
     kept = [f for f in found if f.confidence == "definite" or settings.confidence == "likely"]
     return sorted(suppressions.apply(kept, source.text), key=lambda f: f.sort_key)
+
+
+def _of(cards: Iterable[registry.RuleCard], transform: str) -> list[registry.RuleCard]:
+    return [card for card in cards if card.transform == transform]
+
+
+def _interest(cards: Sequence[registry.RuleCard]) -> Interest:
+    """What all the rules together look for."""
+    guards = trap.interest(_of(cards, "trap"))
+    return replace(defer.interest(_of(cards, "defer")), guards=guards.guards)
 
 
 # -- single sources --------------------------------------------------------------------------------------------------
 
 
-def lint_source(
-    source: bytes, path: Path, *, settings: Settings, project: index.Index | None = None
-) -> list[Finding]:
+def lint_source(source: bytes, path: Path, *, settings: Settings, project: index.Index | None = None) -> list[Finding]:
     """The findings in a source that may differ from the file at `path`, in the context of the project around it.
 
     Raises:
@@ -182,8 +192,7 @@ def lint_paths(
         for path in files:
             by_project.setdefault(index_root(path.parent), []).append(path)
         groups = [
-            (index.files_of_project(linted[0].parent, linted, settings_of), linted)
-            for linted in by_project.values()
+            (index.files_of_project(linted[0].parent, linted, settings_of), linted) for linted in by_project.values()
         ]
         tick = start(sum(len(members) + len(linted) for (_, members), linted in groups))
         for (root, members), linted in groups:
@@ -270,7 +279,7 @@ def _interesting(built: index.Index, paths: Sequence[Path], settings_of: Setting
         summary = built.project.summaries.get(path)
         if summary is None:
             continue
-        wanted = defer.called_names(enabled_cards(settings_of(path), path))
+        wanted = _interest(enabled_cards(settings_of(path), path))
         regions = everywhere.get(path, _NO_REGIONS)
         if any(may_interest(summary, function, regions, wanted) for function in summary.functions.values()):
             found.add(path)
@@ -328,9 +337,7 @@ def fix_paths(
             root, members = index.files_of_project(wanted[0].parent, wanted, settings_of)
             built = index.build(root, members, cache, settings_of(root), jobs or cores())
             _ = built.regions
-            yield from in_order(
-                _fix_chunk, wanted, jobs or cores(), _silent, _start_worker, (built, settings_of)
-            )
+            yield from in_order(_fix_chunk, wanted, jobs or cores(), _silent, _start_worker, (built, settings_of))
     finally:
         cache.close()
 
@@ -347,9 +354,7 @@ def _fix_chunk(paths: Sequence[Path]) -> list[tuple[Path, FixResult | str]]:
     results: list[tuple[Path, FixResult | str]] = []
     for path in paths:
         try:
-            results.append(
-                (path, fixing.fix_source(sources.read(path), path, settings=settings_of(path), lint=lint))
-            )
+            results.append((path, fixing.fix_source(sources.read(path), path, settings=settings_of(path), lint=lint)))
         except sources.SourceError as error:
             results.append((path, error.message))
     return results

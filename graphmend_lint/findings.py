@@ -26,6 +26,13 @@ class Reason(str, Enum):
     ASYNC_FUNCTION = "async-function"
     TORCHSCRIPT = "torchscript"
     TARGET_TORCH_TOO_OLD = "target-torch-too-old"
+    ARGUMENT_MAY_RAISE = "argument-may-raise"
+    PREDICATE_NOT_CARRIED = "predicate-not-carried"
+    BRANCH_DOES_MORE = "branch-does-more"
+    GUARD_HAS_ELSE = "guard-has-else"
+    EXCEPTION_NOT_CARRIED = "exception-not-carried"
+    GUARD_PROTECTS = "guard-protects"
+    GUARD_AFTER_CHANGE = "guard-after-change"
     SOURCE_NOT_EXACT = "source-not-exact"
 
 
@@ -43,6 +50,13 @@ ADVICE: dict[Reason, str] = {
     Reason.ASYNC_FUNCTION: "move the call out of the coroutine",
     Reason.TORCHSCRIPT: "TorchScript cannot compile the runtime's call; move the call out of the scripted function",
     Reason.TARGET_TORCH_TOO_OLD: "raise target-torch to 2.11 or newer",
+    Reason.ARGUMENT_MAY_RAISE: "pass tensors, shapes and whole reductions such as sum()",
+    Reason.PREDICATE_NOT_CARRIED: "test one tensor, with static tests before it",
+    Reason.BRANCH_DOES_MORE: "keep only the exception under the tensor test",
+    Reason.GUARD_HAS_ELSE: "end the guard with the exception and put the rest after it",
+    Reason.EXCEPTION_NOT_CARRIED: "raise a class that is defined at module level",
+    Reason.GUARD_AFTER_CHANGE: "check first: an exception in a graph undoes the changes that the graph has not written back",
+    Reason.GUARD_PROTECTS: "check before the compiled region, or make that operation safe for all data",
     Reason.SOURCE_NOT_EXACT: "normalise the file's line ends",
 }
 
@@ -134,9 +148,7 @@ class Finding:
             "message": self.message,
             "confidence": self.confidence,
             "fix": self.fix,
-            "decline": None
-            if self.decline is None
-            else {"reason": self.decline.reason, "text": self.decline.text},
+            "decline": None if self.decline is None else {"reason": self.decline.reason, "text": self.decline.text},
             "gb": list(self.gb),
             "entry": self.entry,
         }

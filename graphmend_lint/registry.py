@@ -110,8 +110,7 @@ class RuleCard:
             "since": self.since,
             "tags": sorted(self.tags),
             "options": [
-                {"name": key.name, "type": key.type, "default": key.default, "doc": key.doc}
-                for key in self.options
+                {"name": key.name, "type": key.type, "default": key.default, "doc": key.doc} for key in self.options
             ],
             "documentation": document(self),
         }
@@ -190,9 +189,7 @@ def document(card: RuleCard) -> str:
 
 def _unknown(name: str) -> UnknownRule:
     known = [name for card in all_rules() for name in (card.code, card.name)]
-    near = difflib.get_close_matches(name.upper(), known, 1) or difflib.get_close_matches(
-        name.lower(), known, 1
-    )
+    near = difflib.get_close_matches(name.upper(), known, 1) or difflib.get_close_matches(name.lower(), known, 1)
     return UnknownRule(name, near[0] if near else None)
 
 
@@ -310,9 +307,7 @@ def _text(value: Any) -> str | None:
 def _card(node: ast.ClassDef, declared: Mapping[str, Any], path: Path) -> RuleCard:
     missing = [name for name in _REQUIRED if name not in declared]
     if missing:
-        raise RulesMissing(
-            f"the rule {node.name} in {path.name} does not declare {', '.join(missing)} as literals"
-        )
+        raise RulesMissing(f"the rule {node.name} in {path.name} does not declare {', '.join(missing)} as literals")
     return RuleCard(
         code=declared["CODE"],
         name=kebab_case(node.name),
@@ -353,9 +348,7 @@ def check(cards: Sequence[RuleCard] | None = None) -> list[str]:
         ("code", [card.code for card in rules]),
         ("name", [card.name for card in rules]),
     ):
-        problems.extend(
-            f"{value}: {what} used twice" for value in sorted({v for v in values if values.count(v) > 1})
-        )
+        problems.extend(f"{value}: {what} used twice" for value in sorted({v for v in values if values.count(v) > 1}))
     return problems
 
 
@@ -370,9 +363,7 @@ def _problems(card: RuleCard) -> Iterator[str]:
         yield "the tags lack the code"
     if any(tag != tag.lower() for tag in card.tags):
         yield "a tag is not lower case"
-    yield from (
-        f"{number} is not of the form GB0291" for number in card.breaks if not _BREAK.fullmatch(number)
-    )
+    yield from (f"{number} is not of the form GB0291" for number in card.breaks if not _BREAK.fullmatch(number))
     headings = tuple(_sections(card.doc))
     if headings != HEADINGS:
         yield f"the documentation has the headings {list(headings)}"

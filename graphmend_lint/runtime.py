@@ -378,12 +378,10 @@ def _carried(handle: _Handle, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     keywords = _carry_keywords(handle._gm_kind, kwargs, tensors, ints)
     if positional is None or keywords is None:
         return False
-    payload = _payload(
-        handle._gm_kind, handle._gm_name, handle._gm_method, positional, keywords, tuple(questions)
-    )
+    payload = _payload(handle._gm_kind, handle._gm_name, handle._gm_method, positional, keywords, tuple(questions))
     if payload is None:
         return False
-    constant = not tensors and not ints and not handle._gm_predicates
+    constant = not tensors and not ints and len(handle._gm_predicates) == 0
     if constant and handle._gm_method.endswith("_once") and _spoken_now(payload):
         return True
     if torch.compiler.is_dynamo_compiling():
@@ -589,9 +587,7 @@ def _variable(code: types.CodeType, name: str) -> Any:
 
 
 @_constant
-def _payload(
-    kind: str, name: str, method: str, positional: Any, keywords: Any, questions: Any
-) -> str | None:
+def _payload(kind: str, name: str, method: str, positional: Any, keywords: Any, questions: Any) -> str | None:
     """The call in one line of JSON that any process can read; None if a constant in it cannot be written
     down.
     """

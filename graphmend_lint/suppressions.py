@@ -53,9 +53,7 @@ def apply(findings: Iterable[Finding], text: str) -> list[Finding]:
     """
     comments = comments_by_line(text)
     return (
-        [f for f in findings if not any(silences(c, f) for c in _around(f, comments))]
-        if comments
-        else list(findings)
+        [f for f in findings if not any(silences(c, f) for c in _around(f, comments))] if comments else list(findings)
     )
 
 

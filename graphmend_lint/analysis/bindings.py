@@ -18,9 +18,7 @@ _BUILTINS = frozenset(dir(builtins))
 class Scope:
     """One function: its own names, found when first asked for, and the functions around it (innermost first)."""
 
-    def __init__(
-        self, node: FunctionNode, qualname: str, class_name: str | None, outer: Scope | None = None
-    ) -> None:
+    def __init__(self, node: FunctionNode, qualname: str, class_name: str | None, outer: Scope | None = None) -> None:
         self.node = node
         self.qualname = qualname
         self.class_name = class_name
@@ -66,9 +64,7 @@ class Scope:
                 shared.update(statement.names)
             elif isinstance(statement, ast.Import):
                 for alias in statement.names:
-                    self._bind_import(
-                        alias.asname or alias.name.partition(".")[0], alias.asname and alias.name
-                    )
+                    self._bind_import(alias.asname or alias.name.partition(".")[0], alias.asname and alias.name)
             elif isinstance(statement, ast.ImportFrom):
                 base = "." * statement.level + (statement.module or "")
                 for alias in statement.names:
@@ -100,6 +96,8 @@ class Scope:
                 self._names.add(node.id)
             elif isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
                 self._names.add(node.name)
+            elif isinstance(node, ast.MatchMapping) and node.rest:
+                self._names.add(node.rest)
             elif isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
                 stack.extend(n for n in ast.walk(node) if isinstance(n, ast.NamedExpr))
                 continue
@@ -133,9 +131,7 @@ class Bindings:
             if first not in owner.imports:
                 return None
             target = self.project.absolute(self.path, owner.imports[first])
-            return self._name_of(
-                self.project.resolve_absolute(self.path, f"{target}.{rest}" if rest else target)
-            )
+            return self._name_of(self.project.resolve_absolute(self.path, f"{target}.{rest}" if rest else target))
         summary = self.project.summary(self.path)
         symbol = self.project.resolve(self.path, name)
         if symbol.kind == "external" and summary and not self._is_bound(first):

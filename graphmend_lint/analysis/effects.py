@@ -38,9 +38,7 @@ def is_total(node: ast.expr, values: Values, env: Env) -> bool:
 def _is_present(value: Value) -> bool:
     """Whether reading an attribute of the value that its type has cannot fail."""
     known = value.kind == "tensor" and value.type != "tuple"
-    return not value.optional and (
-        known or value.type in ("self", "config", "size", "class", "dtype", "device")
-    )
+    return not value.optional and (known or value.type in ("self", "config", "size", "class", "dtype", "device"))
 
 
 def _is_total_operation(node: ast.BinOp, values: Values, env: Env) -> bool:

@@ -19,6 +19,7 @@ from graphmend_lint.analysis.source import Source
 from graphmend_lint.analysis.summary import FunctionSummary, ModuleSummary
 from graphmend_lint.analysis.values import Values, Walk
 
+
 @dataclass(slots=True)
 class FunctionFacts:
     """One function in a region. `in_try` names the caller whose `try` it may run in."""
@@ -39,12 +40,21 @@ class FunctionFacts:
 _MATHS = frozenset({"torch", "math", "cmath", "numpy", "jax", "tensorflow"})
 
 
-def may_interest(
-    summary: ModuleSummary, function: FunctionSummary, regions: FileRegions, wanted: frozenset[str]
-) -> bool:
-    """A cheap test, on summaries alone: may the function be in a region and call something named in `wanted`?"""
+@dataclass(frozen=True, slots=True)
+class Interest:
+    """What rules look for in a function: calls by their last names or in full, and guards (an `if` that ends in `raise`)."""
+
+    calls: frozenset[str] = frozenset()
+    guards: bool = False
+
+
+def may_interest(summary: ModuleSummary, function: FunctionSummary, regions: FileRegions, interest: Interest) -> bool:
+    """A cheap test, on summaries alone: may the function be in a region and hold something of interest?"""
     if function.qualname not in regions.reached and is_host_function(function):
         return False
+    if interest.guards and function.has_guard:
+        return True
+    wanted = interest.calls
     for call in function.calls:
         first, _, rest = call.partition(".")
         target = summary.imports.get(first, "")
@@ -59,9 +69,7 @@ def may_interest(
 class FileFacts:
     """The facts of one file. `regions` come from the project's call graph."""
 
-    def __init__(
-        self, source: Source, summary: ModuleSummary, project: Project, regions: FileRegions
-    ) -> None:
+    def __init__(self, source: Source, summary: ModuleSummary, project: Project, regions: FileRegions) -> None:
         self.source = source
         self.summary = summary
         self.project = project
@@ -69,11 +77,11 @@ class FileFacts:
         self.bindings = Bindings(project, source.path)
         self.loggers = Loggers(self.bindings)
 
-    def functions(self, interesting: frozenset[str]) -> Iterator[FunctionFacts]:
-        """The functions in a region that call something whose last name is in `interesting`."""
+    def functions(self, interest: Interest) -> Iterator[FunctionFacts]:
+        """The functions in a region that hold something of interest."""
         for scope in self._scopes(self.source.tree.body, "", None, None):
             summary = self.summary.functions.get(scope.qualname)
-            if summary is None or not may_interest(self.summary, summary, self.regions, interesting):
+            if summary is None or not may_interest(self.summary, summary, self.regions, interest):
                 continue
             values = Values(self.bindings, scope)
             region = self.region(summary, values)
@@ -129,4 +137,3 @@ class FileFacts:
             or name.endswith("_test.py")
             or "tests" in parts
         )
-

@@ -82,9 +82,7 @@ class Loggers:
         arguments = owner.node.args
         for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
             if argument.arg == name:
-                annotation = (
-                    self.bindings.qualified(argument.annotation, None) if argument.annotation else None
-                )
+                annotation = self.bindings.qualified(argument.annotation, None) if argument.annotation else None
                 if annotation in _LOGGER_TYPES:
                     return "logger"
                 return "maybe" if name in _LOGGER_NAMES else None
@@ -106,8 +104,7 @@ class Loggers:
             if function is not None:
                 path = symbol.path
                 made = (
-                    r.removesuffix("()") if r.endswith("()") else function.locals.get(r, "")
-                    for r in function.returns
+                    r.removesuffix("()") if r.endswith("()") else function.locals.get(r, "") for r in function.returns
                 )
                 returned = list(made)
                 self._makers[symbol] = bool(returned) and all(

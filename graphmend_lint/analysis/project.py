@@ -55,9 +55,7 @@ class Project:
         self._resolved: dict[tuple[Path, str], Symbol] = {}
         self._mro: dict[tuple[Path, str], tuple[Symbol, ...]] = {}
         self._methods: dict[tuple[Symbol, str, bool], Symbol | None] = {}
-        self._own_packages = {
-            (root, name.partition(".")[0]) for root, name in map(self.place, self.summaries)
-        }
+        self._own_packages = {(root, name.partition(".")[0]) for root, name in map(self.place, self.summaries)}
 
     def summary(self, path: Path) -> ModuleSummary | None:
         """The summary of a file, None if it cannot be read."""

@@ -224,9 +224,7 @@ class RegionFinder:
                 continue
             for function in summary.functions.values():
                 if any(self._decorator(path, d) in COMPILE_DECORATORS for d in function.decorators):
-                    self._reach(
-                        Symbol("function", path, function.qualname), f"`{function.qualname}` is compiled"
-                    )
+                    self._reach(Symbol("function", path, function.qualname), f"`{function.qualname}` is compiled")
             for site in summary.compiled:
                 if site.kind == "compile" and (symbol := self._target(path, site.scope, site.target)):
                     self._enter(symbol, f"`torch.compile({site.target})` at {path.name}:{site.line}")
@@ -402,7 +400,5 @@ def is_host_function(function: FunctionSummary) -> bool:
     if function.class_name and function.class_name.removesuffix("Fast").endswith(_HOST_CLASSES):
         return True
     return (
-        function.is_host
-        or name in _HOST_METHODS
-        or name.startswith(("test_", "_load_", "load_", "convert_", "save_"))
+        function.is_host or name in _HOST_METHODS or name.startswith(("test_", "_load_", "load_", "convert_", "save_"))
     )

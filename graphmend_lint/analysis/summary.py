@@ -14,7 +14,7 @@ from typing import TypeGuard
 from graphmend_lint.analysis.names import dotted, known_while_tracing
 
 #: Bump when the shape or meaning of a summary changes: cached ones of another version are ignored.
-VERSION = 3
+VERSION = 4
 
 MODULE_BODY = "<module>"
 
@@ -26,7 +26,7 @@ class FunctionSummary:
     `qualname` follows Python's (`Model.forward`, `outer.<locals>.inner`). In `decorators` and `returns`, `name()` is a
     call of that name. `refs` are names and attribute chains that are
     loaded in live code (not under `if not torch.compiler.is_compiling()`): calls, and functions passed along.
-    `tried` are those of them that stand inside a `try` with handlers.
+    `tried` are those of them that stand inside a `try` with handlers. `has_guard`: an `if` ends in `raise`.
     """
 
     qualname: str
@@ -44,6 +44,7 @@ class FunctionSummary:
     is_host: bool
     annotation: str
     tried: frozenset[str] = frozenset()
+    has_guard: bool = False
 
 
 @dataclass(slots=True)
@@ -179,15 +180,19 @@ class _Summarizer:
                 for name in ast.walk(target):
                     if isinstance(name, ast.Name):
                         assigned.add(name.id)
-                if (
-                    isinstance(target, ast.Name)
-                    and isinstance(value, ast.Call)
-                    and (callee := dotted(value.func))
-                ):
+                if isinstance(target, ast.Name) and isinstance(value, ast.Call) and (callee := dotted(value.func)):
                     self.out.assigned_calls[target.id] = callee
-                elif isinstance(target, ast.Name) and isinstance(value, (ast.Name, ast.Attribute)):
-                    if alias_of := dotted(value):
+                elif isinstance(target, ast.Name):
+                    self.out.assigned_calls.pop(target.id, None)
+                    if isinstance(value, (ast.Name, ast.Attribute)) and (alias_of := dotted(value)):
                         self.out.imports.setdefault(target.id, self.resolve(alias_of))
+        elif isinstance(statement, (ast.For, ast.With, ast.AugAssign)):
+            withs = statement.items if isinstance(statement, ast.With) else []
+            bound = [w.optional_vars for w in withs] or [getattr(statement, "target", None)]
+            for name in (node for target in bound if target for node in ast.walk(target)):
+                if isinstance(name, ast.Name):
+                    assigned.add(name.id)
+                    self.out.assigned_calls.pop(name.id, None)
 
     def _functions(self, body: list[ast.stmt], prefix: str, class_name: str | None) -> None:
         for statement in _module_level(body):
@@ -225,9 +230,7 @@ class _Summarizer:
         else:
             summary.plain.add(name)
 
-    def _function(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef, prefix: str, class_name: str | None
-    ) -> None:
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, prefix: str, class_name: str | None) -> None:
         qualname = prefix + node.name
         body = _Body()
         nested: list[ast.stmt] = []
@@ -252,6 +255,7 @@ class _Summarizer:
             self._is_host(body),
             ast.unparse(node.returns) if node.returns else "",
             frozenset(body.tried),
+            body.has_guard,
         )
         if class_name is not None and "." not in qualname.removeprefix(class_name + "."):
             owner = self.out.classes[class_name]
@@ -263,9 +267,7 @@ class _Summarizer:
         self._functions(nested, f"{qualname}.<locals>.", class_name)
 
     def _is_host(self, body: _Body) -> bool:
-        return any(
-            call.rpartition(".")[2] in HOST_CALLS or self.resolve(call) in HOST_NAMES for call in body.calls
-        )
+        return any(call.rpartition(".")[2] in HOST_CALLS or self.resolve(call) in HOST_NAMES for call in body.calls)
 
     def _compile_sites(self, scope: str, body: _Body) -> None:
         for call in body.compile_calls:
@@ -290,6 +292,7 @@ class _Body:
         self.stores: set[str] = set()
         self.calls: set[str] = set()
         self.tried: set[str] = set()
+        self.has_guard = False
         self.returns: list[str] = []
         self.locals: dict[str, str] = {}
         self.self_calls: dict[str, str] = {}
@@ -318,6 +321,8 @@ class _Body:
             inside = _Body()
             inside.statements(statement.body, None, resolve)
             self.tried |= inside.refs
+        if isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Raise):
+            self.has_guard = True
         value = getattr(statement, "value", None)
         if isinstance(statement, ast.Return) and value is not None:
             called = isinstance(value, ast.Call)
@@ -338,11 +343,7 @@ class _Body:
     def _assign(self, target: ast.expr, callee: str | None) -> None:
         if isinstance(target, ast.Name) and callee:
             self.locals[target.id] = callee
-        elif (
-            isinstance(target, ast.Attribute)
-            and isinstance(target.value, ast.Name)
-            and target.value.id == "self"
-        ):
+        elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
             if callee is None:
                 self.self_plain.add(target.attr)
             else:
@@ -468,10 +469,10 @@ def truth_while_tracing(test: ast.expr, resolve: object) -> bool | None:
 
 
 def _module_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements of a body, also those in `if`, `try` and `with` blocks, but not those in definitions."""
+    """Statements of a body, also those in its blocks, but not those in definitions."""
     for statement in body:
         yield statement
-        if isinstance(statement, (ast.If, ast.Try, ast.With)):
+        if isinstance(statement, (ast.If, ast.Try, ast.With, ast.For, ast.While)):
             for block in blocks(statement):
                 yield from _module_level(block)
 

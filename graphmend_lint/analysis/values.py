@@ -80,8 +80,6 @@ _ONLY_TENSORS = frozenset(
         "is_floating_point",
         "type_as",
         "index_select",
-        "scatter",
-        "gather",
     }
 )
 _STATIC_BUILTINS = {
@@ -174,12 +172,8 @@ class Values:
         arguments = self.scope.node.args
         env: Env = {}
         positional = (*arguments.posonlyargs, *arguments.args)
-        defaults = dict(
-            zip([a.arg for a in reversed(positional)], reversed(arguments.defaults), strict=False)
-        )
-        defaults.update(
-            {a.arg: d for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d}
-        )
+        defaults = dict(zip([a.arg for a in reversed(positional)], reversed(arguments.defaults), strict=False))
+        defaults.update({a.arg: d for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d})
         implied = self._implied_tensors()
         for index, argument in enumerate((*positional, *arguments.kwonlyargs)):
             name = argument.arg
@@ -204,9 +198,7 @@ class Values:
         return {
             node.value.id
             for node in ast.walk(self.scope.node)
-            if isinstance(node, ast.Attribute)
-            and node.attr in _ONLY_TENSORS
-            and isinstance(node.value, ast.Name)
+            if isinstance(node, ast.Attribute) and node.attr in _ONLY_TENSORS and isinstance(node.value, ast.Name)
         }
 
     def annotated(self, annotation: ast.expr) -> Value:
@@ -294,9 +286,7 @@ class Values:
         return Value("static", "none" if node.value is None else type(node.value).__name__)
 
     def _of_joinedstr(self, node: ast.JoinedStr, env: Env) -> Value:
-        return replace(
-            self._all([v.value for v in node.values if isinstance(v, ast.FormattedValue)], env), type="str"
-        )
+        return replace(self._all([v.value for v in node.values if isinstance(v, ast.FormattedValue)], env), type="str")
 
     def _of_name(self, node: ast.Name, env: Env) -> Value:
         if node.id in env:
@@ -335,12 +325,8 @@ class Values:
             return replace(TENSOR, optional=True)
         if base.kind == "static":
             if name := self.bindings.qualified(node, self.scope):
-                return (
-                    Value("static", "dtype") if name.startswith("torch.") and name.count(".") == 1 else STATIC
-                )
-            return (
-                Value("static", "str") if node.attr in ("__name__", "__qualname__", "__module__") else STATIC
-            )
+                return Value("static", "dtype") if name.startswith("torch.") and name.count(".") == 1 else STATIC
+            return Value("static", "str") if node.attr in ("__name__", "__qualname__", "__module__") else STATIC
         if node.attr == "shape":
             return SIZE
         if node.attr in ("dtype", "device"):
@@ -385,9 +371,7 @@ class Values:
             return Value("static", f"submodule {symbol.name}")
         if _result(torch_facts.function(symbol.name), 1).kind == "tensor":
             return TENSOR
-        if symbol.kind == "external" and (
-            callee in _STATIC_BUILTINS or callee in _FOLDED_BUILTINS | _CONVERSIONS
-        ):
+        if symbol.kind == "external" and (callee in _STATIC_BUILTINS or callee in _FOLDED_BUILTINS | _CONVERSIONS):
             return STATIC
         return UNKNOWN
 
@@ -459,10 +443,7 @@ class Values:
             is_module = is_module_class(self.project, held_class)
             return self._annotated_return(forward.annotation) if forward and is_module else UNKNOWN
         held = self._self_attribute(name)
-        if (
-            held.type.startswith("submodule torch.nn.")
-            and held.type.rpartition(".")[2] not in _NOT_ONE_TENSOR
-        ):
+        if held.type.startswith("submodule torch.nn.") and held.type.rpartition(".")[2] not in _NOT_ONE_TENSOR:
             return TENSOR
         return UNKNOWN
 
@@ -482,9 +463,9 @@ class Values:
         return value
 
     def _of_compare(self, node: ast.Compare, env: Env) -> Value:
+        values = [self.of(part, env) for part in (node.left, *node.comparators)]
         if all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
             return BOOL
-        values = [self.of(part, env) for part in (node.left, *node.comparators)]
         kinds = {v.kind for v in values}
         if any(isinstance(op, (ast.In, ast.NotIn)) for op in node.ops):
             return BOOL if kinds == {"static"} else DATA if "tensor" in kinds else UNKNOWN
@@ -505,9 +486,7 @@ class Values:
         return join(self.of(node.body, env), self.of(node.orelse, env))
 
     def _of_namedexpr(self, node: ast.NamedExpr, env: Env) -> Value:
-        value = self.of(node.value, env)
-        self.bind(env, node.target, value)
-        return value
+        return self.of(node.value, env)
 
     def _of_tuple(self, node: ast.Tuple, env: Env) -> Value:
         return replace(self._all(node.elts, env), type="tuple")
@@ -628,6 +607,7 @@ class Walk:
     def _block(self, body: list[ast.stmt], env: Env, around: tuple[ast.stmt, ...]) -> Iterator[Point]:
         for statement in body:
             yield Point(statement, env, around, body)
+            self._named_expressions(statement, env)
             if isinstance(statement, ast.If):
                 ended = yield from self._if(statement, env, around)
                 if ended:
@@ -646,10 +626,20 @@ class Walk:
             else:
                 self._simple(statement, env)
 
+    def _named_expressions(self, statement: ast.stmt, env: Env) -> None:
+        """Bind the names that the statement's own expressions assign with `:=`, each possibly not."""
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return
+        own = [c for c in ast.iter_child_nodes(statement) if isinstance(c, (ast.expr, ast.withitem))]
+        for node in (n for expression in own for n in ast.walk(expression) if isinstance(n, ast.NamedExpr)):
+            bound = dict(env)
+            self.values.bind(bound, node.target, self.values.of(node.value, env))
+            certain = node in own or (isinstance(statement, ast.If) and node is _first_evaluated(statement.test))
+            merge(env, [bound] if certain else [env, bound])
+
     def _if(self, node: ast.If, env: Env, around: tuple[ast.stmt, ...]) -> Generator[Point, None, bool]:
         """The statements of both arms; returns whether nothing after the `if` is reached while tracing."""
         verdict = truth_while_tracing(node.test, self._resolve)
-        self.values.of(node.test, env)  # binds names of `:=`
         before = dict(env)
         inside = (*around, node)
         then_env, else_env = env if verdict is True else dict(before), dict(before)
@@ -675,11 +665,16 @@ class Walk:
         inside = (*around, node)
         first = dict(env)
         self._bind_loop(node, first)
-        for _ in self._block(node.body, first, inside):
-            pass  # a first round only finds out what the loop changes
-        merge(env, [env, first])
+        jumps = [  # a first round only finds out what the loop changes
+            dict(point.env)
+            for point in self._block(node.body, first, inside)
+            if isinstance(point.statement, (ast.Break, ast.Continue))
+        ]
+        merge(env, [env, first, *jumps])
+        head = dict(env)
         self._bind_loop(node, env)
         yield from self._block(node.body, env, inside)
+        merge(env, [head, env, *jumps])
         yield from self._block(node.orelse, env, inside)
 
     def _bind_loop(self, node: ast.For | ast.AsyncFor | ast.While, env: Env) -> None:
@@ -708,7 +703,7 @@ class Walk:
         for case in node.cases:
             start = dict(env)
             for pattern in ast.walk(case.pattern):
-                name = getattr(pattern, "name", None)
+                name = getattr(pattern, "rest" if isinstance(pattern, ast.MatchMapping) else "name", None)
                 if isinstance(name, str):
                     start[name] = UNKNOWN
             yield from self._block(case.body, start, (*around, node))
@@ -719,9 +714,7 @@ class Walk:
         if isinstance(statement, ast.Assign):
             value = self.values.of(statement.value, env)
             for target in statement.targets:
-                if isinstance(target, (ast.Tuple, ast.List)) and isinstance(
-                    statement.value, (ast.Tuple, ast.List)
-                ):
+                if isinstance(target, (ast.Tuple, ast.List)) and isinstance(statement.value, (ast.Tuple, ast.List)):
                     if len(target.elts) == len(statement.value.elts):
                         parts = [self.values.of(e, env) for e in statement.value.elts]
                         for element, part in zip(target.elts, parts, strict=True):
@@ -748,6 +741,20 @@ class Walk:
         except SyntaxError:
             return name
         return self.values.bindings.qualified(node, self.values.scope) or name
+
+
+def _first_evaluated(node: ast.expr) -> ast.expr:
+    """The part of an expression that is evaluated in any case, and first."""
+    while isinstance(node, (ast.BoolOp, ast.Compare, ast.BinOp, ast.UnaryOp, ast.Call, ast.Attribute, ast.Subscript)):
+        if isinstance(node, ast.BoolOp):
+            node = node.values[0]
+        elif isinstance(node, (ast.Compare, ast.BinOp)):
+            node = node.left
+        elif isinstance(node, ast.UnaryOp):
+            node = node.operand
+        else:
+            node = node.func if isinstance(node, ast.Call) else node.value
+    return node
 
 
 def merge(env: Env, ends: list[Env]) -> None:

@@ -40,9 +40,7 @@ def check_edits(before: str, after: str, touched: Collection[tuple[int, int]]) -
     if not after.endswith(rest) or len(after) - len(rest) < position:
         raise NotFaithful(f"text after line {line} changed")
     if line:
-        _check_comments(
-            "".join(old[start - 1 : line]), after[position : len(after) - len(rest)], before, after
-        )
+        _check_comments("".join(old[start - 1 : line]), after[position : len(after) - len(rest)], before, after)
 
 
 def _find_line(text: str, lines: str, position: int) -> int:
@@ -98,9 +96,7 @@ def _import_lines(text: str) -> set[int]:
 
 
 def _common(left: Sequence[str], right: Sequence[str]) -> int:
-    return next(
-        (i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right))
-    )
+    return next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
 
 
 def check_syntax(text: str) -> ast.Module:

@@ -89,9 +89,7 @@ def apply(module: cst.Module, fixes: Sequence[Fix], runtime: str, home: Home | N
     composer = _Composer(found, accepted, chosen.local, page)
     edited = module.visit(composer)
     text = edited.code
-    check.check_edits(
-        found.text, text, [_lines(span, found) for fix in accepted for span in _spans(fix.plan)]
-    )
+    check.check_edits(found.text, text, [_lines(span, found) for fix in accepted for span in _spans(fix.plan)])
     if chosen.missing:
         before = text
         edited = imports.add(edited, chosen.missing, runtime, home)
@@ -116,9 +114,7 @@ def _lines(span: Span, found: Located) -> tuple[int, int]:
 # --- which fixes go together
 
 
-def _sort_out(
-    fixes: Sequence[Fix], found: Located, page: layout.Page
-) -> tuple[list[Fix], list[tuple[Fix, Refused]]]:
+def _sort_out(fixes: Sequence[Fix], found: Located, page: layout.Page) -> tuple[list[Fix], list[tuple[Fix, Refused]]]:
     """The fixes that fit the module, and those refused; what shares an edit with these is refused too."""
     accepted: list[Fix] = []
     refused: list[tuple[Fix, Refused]] = []
@@ -131,9 +127,7 @@ def _sort_out(
     return accepted, refused
 
 
-def _refusal(
-    group: Sequence[Fix], accepted: Sequence[Fix], found: Located, page: layout.Page
-) -> Refused | None:
+def _refusal(group: Sequence[Fix], accepted: Sequence[Fix], found: Located, page: layout.Page) -> Refused | None:
     """Why a group of fixes cannot be applied, None if it can."""
     try:
         for fix in group:
@@ -158,24 +152,41 @@ def _groups(fixes: Sequence[Fix]) -> list[list[Fix]]:
 
 def _check_fix(fix: Fix, found: Located, page: layout.Page) -> None:
     """Each span must hold a node of the right kind, and the rule and the plan must mean the same node."""
-    site = found.expressions.get(fix.plan.site)
-    if not isinstance(site, cst.Call) or not m.matches(site, fix.form.MATCHER):
+    site: cst.CSTNode | None = found.expressions.get(fix.plan.site) or found.statements.get(fix.plan.site)
+    if site is None or not m.matches(site, fix.form.MATCHER):
         raise Refused("the rule's matcher does not match the node at the finding")
     for edit in fix.plan.edits:
-        if edit.kind == "guard":
+        if edit.kind == "fail":
+            if not isinstance(found.statements.get(edit.span), cst.Raise):
+                raise Refused(f"no exception is raised at line {edit.span.line}")
+        elif edit.kind == "guard":
             _check_alone(edit, found)
         elif edit.span not in found.expressions:
             raise Refused(f"nothing to edit at line {edit.span.line}, column {edit.span.column + 1}")
-        elif edit.kind == "wrap":
+        elif edit.kind == "wrap" and isinstance(site, cst.Call):
             _check_wrap(fix, site, found.expressions[edit.span])
-        elif edit.kind == "when":
+        elif edit.kind == "wrap":
             parent = found.parents[found.expressions[edit.span]]
-            if not isinstance(parent, cst.If) or parent.test is not found.expressions[edit.span]:
-                raise Refused("the predicate is not the test of an `if`")
+            if not isinstance(parent, cst.Call) or parent.func is not found.expressions[edit.span]:
+                raise Refused("what is to be asked late is not called")
+        elif edit.kind in ("when", "unless"):
+            _check_test(edit, found)
         elif edit.kind in ("format", "percent"):
             _check_text(edit, found.expressions[edit.span], page)
         else:
             raise Refused(f"no such edit: {edit.kind}")
+
+
+def _check_test(edit: Edit, found: Located) -> None:
+    """The predicate must be the test of an `if`, or the last part of one that is joined by `and`."""
+    node: cst.CSTNode = found.expressions[edit.span]
+    if edit.kind == "unless" and not (isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not)):
+        raise Refused("the predicate is not negated")
+    parent = found.parents[node]
+    if isinstance(parent, cst.BooleanOperation) and isinstance(parent.operator, cst.And) and parent.right is node:
+        node, parent = parent, found.above[parent]
+    if not isinstance(parent, cst.If) or parent.test is not node:
+        raise Refused("the predicate is not the test of an `if`")
 
 
 def _check_text(edit: Edit, node: cst.BaseExpression, page: layout.Page) -> None:
@@ -209,20 +220,23 @@ def _check_alone(edit: Edit, found: Located) -> None:
 
 def _check_branches(group: Sequence[Fix], found: Located) -> None:
     """Dynamo always enters a branch under `when`: messages of the group must be all that it has."""
-    deferred = {
+    deferred: dict[cst.CSTNode, str] = {
         found.expressions[fix.plan.site]: edit.detail
         for fix in group
         for edit in fix.plan.edits
-        if edit.kind == "wrap"
+        if edit.kind == "wrap" and fix.plan.site in found.expressions
     }
-    for edit in {edit for fix in group for edit in fix.plan.edits if edit.kind == "when"}:
-        branch = found.parents[found.expressions[edit.span]]
-        assert isinstance(branch, cst.If)
+    for edit in (edit for fix in group for edit in fix.plan.edits if edit.kind == "fail"):
+        deferred[found.statements[edit.span]] = edit.detail
+    for edit in {edit for fix in group for edit in fix.plan.edits if edit.kind in ("when", "unless")}:
+        branch: cst.CSTNode = found.expressions[edit.span]
+        while not isinstance(branch, cst.If):
+            branch = found.above[branch]
         if branch.orelse is not None or not _only_messages(branch.body, deferred, edit.detail):
             raise Refused("the branch does more than give messages that are fixed with it", defect=False)
 
 
-def _only_messages(suite: cst.BaseSuite, deferred: dict[cst.BaseExpression, str], name: str) -> bool:
+def _only_messages(suite: cst.BaseSuite, deferred: dict[cst.CSTNode, str], name: str) -> bool:
     for statement in suite.body:
         if isinstance(statement, cst.If):
             branch: cst.If | cst.Else | None = statement
@@ -233,9 +247,8 @@ def _only_messages(suite: cst.BaseSuite, deferred: dict[cst.BaseExpression, str]
             continue
         small = statement.body if isinstance(statement, cst.SimpleStatementLine) else [statement]
         for part in small:
-            if not isinstance(part, cst.Pass) and not (
-                isinstance(part, cst.Expr) and deferred.get(part.value) == name
-            ):
+            given = part.value if isinstance(part, cst.Expr) else part
+            if not isinstance(part, cst.Pass) and deferred.get(given) != name:
                 return False
     return True
 
@@ -260,22 +273,26 @@ def _wrap(site: cst.BaseExpression, callee: cst.BaseExpression, name: str) -> Wr
 class _Composer(cst.CSTTransformer):
     """Makes all edits in one pass, from the inside out; what holds none of them is not even looked at."""
 
-    def __init__(
-        self, found: Located, fixes: Sequence[Fix], local: Mapping[str, str], page: layout.Page
-    ) -> None:
+    def __init__(self, found: Located, fixes: Sequence[Fix], local: Mapping[str, str], page: layout.Page) -> None:
         super().__init__()
         self.path, self.page, self.names = found.path, page, local
         self.sites: dict[cst.CSTNode, tuple[Fix, Wrap]] = {}
         self.texts: dict[cst.CSTNode, tuple[Edit, bool]] = {}
-        self.tests: dict[cst.CSTNode, str] = {}
+        self.tests: dict[cst.CSTNode, Edit] = {}
+        self.questions: dict[cst.CSTNode, str] = {}
+        self.raises: dict[cst.CSTNode, str] = {}
         self.guards: dict[cst.CSTNode, str] = {}
         for fix in fixes:
             one_line = fix.plan.site.line == fix.plan.site.end_line
             for edit in fix.plan.edits:
                 if edit.kind == "guard":
                     self.guards[found.statements[edit.span]] = edit.detail
-                elif edit.kind == "when":
-                    self.tests[found.expressions[edit.span]] = edit.detail
+                elif edit.kind == "fail":
+                    self.raises[found.statements[edit.span]] = edit.detail
+                elif edit.kind in ("when", "unless"):
+                    self.tests[found.expressions[edit.span]] = edit
+                elif edit.kind == "wrap" and fix.plan.site not in found.expressions:
+                    self.questions[found.expressions[edit.span]] = self.local(edit.detail)
                 elif edit.kind == "wrap":
                     site = found.expressions[fix.plan.site]
                     self.sites[site] = (
@@ -297,8 +314,14 @@ class _Composer(cst.CSTTransformer):
                 updated = self._text(updated, *self.texts[original])
             if original in self.sites and isinstance(updated, cst.Call):
                 updated = self._site(updated, *self.sites[original])
+            if original in self.questions and isinstance(updated, cst.BaseExpression):
+                return express.wrapped(self.questions[original], updated)
+            if original in self.tests and isinstance(updated, cst.BaseExpression):
+                return self._alarm(updated, self.tests[original])
+        elif isinstance(original, cst.Raise) and isinstance(updated, cst.Raise) and original in self.raises:
+            return express.failing(self.raises[original], self.local("fail"), updated)
         elif isinstance(updated, cst.If) and isinstance(original, cst.If) and original.test in self.tests:
-            return self._test(updated, self.tests[original.test])
+            return self._test(updated)
         elif isinstance(updated, (cst.SimpleStatementLine, cst.SimpleStatementSuite)):
             return self._statement(original, updated)
         return updated
@@ -315,12 +338,16 @@ class _Composer(cst.CSTTransformer):
         name = "formatted" if edit.kind == "format" else "percent"
         return make(self.local(name), node, edit.span, self.page, refit=not one_line)
 
-    def _test(self, node: cst.If, name: str) -> cst.If:
-        test = express.alarm(name, self.local("when"), node.test)
-        space = (
-            node.whitespace_before_test if node.whitespace_before_test.value else cst.SimpleWhitespace(" ")
-        )
-        return node.with_changes(test=test, whitespace_before_test=space)
+    def _alarm(self, node: cst.BaseExpression, edit: Edit) -> cst.NamedExpr:
+        if edit.kind == "unless" and isinstance(node, cst.UnaryOperation):
+            node = layout.bare(node.expression).with_changes(lpar=node.lpar, rpar=node.rpar)
+        made = express.alarm(edit.detail, self.local(edit.kind), node)
+        return made.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+
+    def _test(self, node: cst.If) -> cst.If:
+        """The whole test needs no parentheses around its `:=`."""
+        space = node.whitespace_before_test if node.whitespace_before_test.value else cst.SimpleWhitespace(" ")
+        return node.with_changes(test=node.test.with_changes(lpar=[], rpar=[]), whitespace_before_test=space)
 
     def _statement(
         self, original: cst.CSTNode, updated: cst.SimpleStatementLine | cst.SimpleStatementSuite

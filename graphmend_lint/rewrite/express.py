@@ -19,21 +19,15 @@ def wrapped(name: str, callee: cst.BaseExpression) -> cst.Call:
     return layout.call(name, [layout.bare(callee)])
 
 
-def formatted(
-    name: str, node: cst.BaseExpression, span: Span, page: layout.Page, *, refit: bool
-) -> cst.BaseExpression:
+def formatted(name: str, node: cst.BaseExpression, span: Span, page: layout.Page, *, refit: bool) -> cst.BaseExpression:
     """The f-string or `.format` call as `name(template, ...)`."""
     if isinstance(node, cst.Call):
         return _from_format_call(name, node, span, page, refit=refit)
     made = template.from_fstring(node)
-    return _text_call(
-        name, node, made.text, [cst.Arg(value) for value in made.values], span, page, refit=refit
-    )
+    return _text_call(name, node, made.text, [cst.Arg(value) for value in made.values], span, page, refit=refit)
 
 
-def percent(
-    name: str, node: cst.BaseExpression, span: Span, page: layout.Page, *, refit: bool
-) -> cst.BaseExpression:
+def percent(name: str, node: cst.BaseExpression, span: Span, page: layout.Page, *, refit: bool) -> cst.BaseExpression:
     """`template % values` as `name(template, values)`."""
     if not isinstance(node, cst.BinaryOperation) or not isinstance(node.operator, cst.Modulo):
         raise template.NotATemplate("no `%` here")
@@ -43,9 +37,7 @@ def percent(
     return _text_call(name, node, node.left, [values], span, page, refit=refit, comma=comma)
 
 
-def _from_format_call(
-    name: str, node: cst.Call, span: Span, page: layout.Page, *, refit: bool
-) -> cst.BaseExpression:
+def _from_format_call(name: str, node: cst.Call, span: Span, page: layout.Page, *, refit: bool) -> cst.BaseExpression:
     func = node.func
     if not isinstance(func, cst.Attribute) or func.attr.value != "format":
         raise template.NotATemplate("no call of `format` here")
@@ -104,6 +96,20 @@ def alarm(name: str, when: str, test: cst.BaseExpression) -> cst.NamedExpr:
             args=[cst.Arg(parts, whitespace_after_arg=test.rpar[0].whitespace_before)],
         )
     return cst.NamedExpr(target=cst.Name(name), value=made)
+
+
+def failing(name: str, fail: str, statement: cst.Raise) -> cst.Expr:
+    """`raise E(...)` as `name(fail)(E, ...)`; the arguments keep their layout."""
+    raised = statement.exc
+    assert raised is not None
+    call = raised if isinstance(raised, cst.Call) else None
+    func = layout.call(name, [cst.Name(fail)])
+    first = cst.Arg(layout.bare(call.func if call else raised))
+    if call is None or not call.args:
+        return cst.Expr(layout.bare(cst.Call(func=func, args=[first])))
+    gap = call.whitespace_before_args
+    comma = cst.Comma(whitespace_after=gap if isinstance(gap, cst.ParenthesizedWhitespace) else _SPACE)
+    return cst.Expr(call.with_changes(func=func, args=[first.with_changes(comma=comma), *call.args]))
 
 
 def guarded(predicate: str, statement: cst.SimpleStatementLine | cst.SimpleStatementSuite) -> cst.If:

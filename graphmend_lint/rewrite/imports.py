@@ -25,9 +25,7 @@ def add(module: cst.Module, names: Mapping[str, str], runtime: str, home: Home) 
         module = _insert(module, "import torch", TORCH, home)
     plain = sorted(name for name, local in names.items() if name == local != TORCH)
     if plain:
-        module = _merge(module, plain, runtime, home) or _insert(
-            module, _statement(runtime, plain), runtime, home
-        )
+        module = _merge(module, plain, runtime, home) or _insert(module, _statement(runtime, plain), runtime, home)
     for name, local in sorted(names.items()):
         if name != local:
             line = f"from {runtime} import {name} as {local}"
@@ -48,9 +46,7 @@ def _merge(module: cst.Module, names: Sequence[str], runtime: str, home: Home) -
         for statement in _small(line):
             if not isinstance(statement, cst.ImportFrom) or isinstance(statement.names, cst.ImportStar):
                 continue
-            if _module_of(statement, home) == runtime and all(
-                alias.asname is None for alias in statement.names
-            ):
+            if _module_of(statement, home) == runtime and all(alias.asname is None for alias in statement.names):
                 aliases = list(statement.names)
                 for name in names:
                     aliases = _with_alias(aliases, name)
@@ -62,9 +58,7 @@ def _merge(module: cst.Module, names: Sequence[str], runtime: str, home: Home) -
 def _with_alias(aliases: list[cst.ImportAlias], name: str) -> list[cst.ImportAlias]:
     """The aliases with `name` in its place in the alphabet, on a line of its own if its neighbours are."""
     new = cst.ImportAlias(name=cst.Name(name))
-    at = next(
-        (i for i, alias in enumerate(aliases) if str(alias.evaluated_name).lower() > name), len(aliases)
-    )
+    at = next((i for i, alias in enumerate(aliases) if str(alias.evaluated_name).lower() > name), len(aliases))
     between = _without_comment(aliases[0].comma if len(aliases) > 1 else None)
     if at < len(aliases):
         return [*aliases[:at], new.with_changes(comma=between), *aliases[at:]]
@@ -84,9 +78,7 @@ def _without_comment(comma: cst.Comma | cst.MaybeSentinel | None) -> cst.Comma:
     """A comma that separates as the given one does; a comma and a space if there is none."""
     gap = comma.whitespace_after if isinstance(comma, cst.Comma) else None
     if isinstance(gap, cst.ParenthesizedWhitespace):
-        return cst.Comma(
-            whitespace_after=gap.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=())
-        )
+        return cst.Comma(whitespace_after=gap.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=()))
     return cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
 
 
@@ -176,9 +168,7 @@ def _sorted_position(lines: Sequence[cst.CSTNode], indexes: Sequence[int], new: 
         keys = [key(line) for line in lines]
         if keys == sorted(keys):
             wanted = key(new)
-            return next(
-                (i for i, known in zip(indexes, keys, strict=True) if known > wanted), indexes[-1] + 1
-            )
+            return next((i for i, known in zip(indexes, keys, strict=True) if known > wanted), indexes[-1] + 1)
     return indexes[-1] + 1
 
 
@@ -202,8 +192,7 @@ def _by_name(line: cst.CSTNode) -> _Key:
 def _natural(name: str) -> list[tuple[int, int]]:
     """Digits compare as numbers: `layer2` comes before `layer10`."""
     return [
-        (ord("0"), int(part)) if part.isdigit() else (ord(part), 0)
-        for part in re.findall(r"[0-9]+|.", name.lower())
+        (ord("0"), int(part)) if part.isdigit() else (ord(part), 0) for part in re.findall(r"[0-9]+|.", name.lower())
     ]
 
 

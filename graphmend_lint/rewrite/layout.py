@@ -87,10 +87,7 @@ def exploded(node: cst.Call, indent: str, unit: str) -> cst.Call:
     else:
         last = last.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=new_line(indent))
     args = [
-        *(
-            arg.with_changes(comma=cst.Comma(whitespace_after=deepened(_gap_after(arg), inner)))
-            for arg in front
-        ),
+        *(arg.with_changes(comma=cst.Comma(whitespace_after=deepened(_gap_after(arg), inner))) for arg in front),
         last,
     ]
     return node.with_changes(
@@ -100,9 +97,7 @@ def exploded(node: cst.Call, indent: str, unit: str) -> cst.Call:
 
 def _gap_after(arg: cst.Arg) -> cst.BaseParenthesizableWhitespace:
     """The line break after an argument, with the comment that stands in it."""
-    if isinstance(arg.comma, cst.Comma) and isinstance(
-        arg.comma.whitespace_after, cst.ParenthesizedWhitespace
-    ):
+    if isinstance(arg.comma, cst.Comma) and isinstance(arg.comma.whitespace_after, cst.ParenthesizedWhitespace):
         return arg.comma.whitespace_after
     if isinstance(arg.whitespace_after_arg, cst.ParenthesizedWhitespace):
         return arg.whitespace_after_arg
@@ -123,9 +118,7 @@ def fit(node: cst.Call, column: int, indent: str, page: Page) -> cst.Call:
         ]
         return node.with_changes(whitespace_before_args=new_line(inner), args=args)
     args = [
-        arg.with_changes(value=fit(arg.value, len(inner), inner, page))
-        if isinstance(arg.value, cst.Call)
-        else arg
+        arg.with_changes(value=fit(arg.value, len(inner), inner, page)) if isinstance(arg.value, cst.Call) else arg
         for arg in node.args
     ]
     return exploded(node.with_changes(args=args), indent, page.unit)

@@ -27,7 +27,8 @@ _NOTHING = nullcontext()
 class Located:
     """What stands at the spans asked for, and the module's own text.
 
-    `parents` and `path` speak of the nodes found: the node around each, and all nodes above any of them.
+    `parents` and `path` speak of the nodes found: the node around each, and all nodes above any of them; `above` has the
+    node around each of all these.
     """
 
     text: str
@@ -35,6 +36,7 @@ class Located:
     statements: dict[Span, cst.BaseSmallStatement]
     parents: dict[cst.CSTNode, cst.CSTNode]
     path: frozenset[cst.CSTNode]
+    above: dict[cst.CSTNode, cst.CSTNode]
 
 
 class _Recorder(CodegenState):
@@ -103,6 +105,7 @@ def locate(module: cst.Module, spans: Collection[Span]) -> Located:
     statements: dict[Span, cst.BaseSmallStatement] = {}
     parents: dict[cst.CSTNode, cst.CSTNode] = {}
     path: set[cst.CSTNode] = set()
+    around: dict[cst.CSTNode, cst.CSTNode] = {}
     for span, node, above in recorder.found:
         if isinstance(node, cst.BaseExpression):
             expressions[span] = node
@@ -112,4 +115,5 @@ def locate(module: cst.Module, spans: Collection[Span]) -> Located:
             continue
         path.update(above)
         parents[node] = above[-2]
-    return Located("".join(recorder.tokens), expressions, statements, parents, frozenset(path))
+        around.update(zip(above[1:], above, strict=False))
+    return Located("".join(recorder.tokens), expressions, statements, parents, frozenset(path), around)

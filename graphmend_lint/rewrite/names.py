@@ -31,8 +31,7 @@ def choose(tree: ast.Module, needed: Collection[str], runtime: str, home: Home) 
     imported = _imported(tree, runtime, home)
     taken = _taken(tree, imported)
     star = any(
-        isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)
-        for node in tree.body
+        isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names) for node in tree.body
     )
     local: dict[str, str] = {}
     missing: dict[str, str] = {}
@@ -83,10 +82,7 @@ def _names_of(node: ast.AST) -> Iterator[str]:
         yield from node.names
     elif isinstance(node, ast.MatchMapping):
         yield from filter(None, [node.rest])
-    elif (
-        isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar))
-        or type(node).__name__ in _TYPE_PARAMS
-    ):
+    elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) or type(node).__name__ in _TYPE_PARAMS:
         yield from filter(None, [getattr(node, "name", None)])
 
 

@@ -13,9 +13,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-_ESCAPE = re.compile(
-    r"\\(?:N\{[^}]*\}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{1,3}|.)", re.DOTALL
-)
+_ESCAPE = re.compile(r"\\(?:N\{[^}]*\}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{1,3}|.)", re.DOTALL)
 _ESCAPE_OR_BRACE = re.compile(_ESCAPE.pattern + r"|[{}]", re.DOTALL)
 _NEEDS_PARENTHESES = (cst.Tuple, cst.Yield, cst.NamedExpr, cst.StarredElement)
 _CODE = cst.Module([])
@@ -133,8 +131,7 @@ def _label(part: cst.FormattedStringExpression, quote: str) -> str:
     """The text that `{x = }` shows before the value: the field's own source."""
     assert part.equal is not None
     text = "".join(
-        _CODE.code_for_node(piece)
-        for piece in (part.whitespace_before_expression, part.expression, part.equal)
+        _CODE.code_for_node(piece) for piece in (part.whitespace_before_expression, part.expression, part.equal)
     )
     if quote in text or "\\" in text or "\n" in text or "\r" in text:
         raise NotATemplate("a `=` field whose source does not fit the quotes")
@@ -160,9 +157,7 @@ class _Requoted(cst.CSTTransformer):
     def visit_FormattedString(self, node: cst.FormattedString) -> bool:
         return False
 
-    def leave_SimpleString(
-        self, original_node: cst.SimpleString, updated_node: cst.SimpleString
-    ) -> cst.SimpleString:
+    def leave_SimpleString(self, original_node: cst.SimpleString, updated_node: cst.SimpleString) -> cst.SimpleString:
         body = updated_node.raw_value
         if len(updated_node.quote) != 1 or self.quote in body or "\\" in body:
             return updated_node

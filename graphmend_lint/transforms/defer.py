@@ -19,7 +19,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from graphmend_lint.analysis.facts import FileFacts, FunctionFacts
+from graphmend_lint.analysis.facts import FileFacts, FunctionFacts, Interest
 from graphmend_lint.analysis.names import dotted
 from graphmend_lint.analysis.values import Env, Point, Value
 from graphmend_lint.findings import ADVICE, Confidence, Decline, Edit, Finding, Fix, Plan, Reason
@@ -76,18 +76,17 @@ class _Site:
     obstacle: Obstacle | None = None
 
 
-def called_names(cards: Iterable[Card]) -> frozenset[str]:
-    """The names of everything that the rules in `cards` are about: their last parts, and functions in full."""
-    return frozenset(
-        part for card in cards for name in (*card.calls, *card.methods) for part in (name, name.rpartition(".")[2])
-    )
+def interest(cards: Iterable[Card]) -> Interest:
+    """What the rules in `cards` look for."""
+    names = [name for card in cards for name in (*card.calls, *card.methods)]
+    return Interest(frozenset(part for name in names for part in (name, name.rpartition(".")[2])))
 
 
 def find(facts: FileFacts, cards: Sequence[Card], options: Options) -> Iterator[Finding]:
     """The findings of every rule in `cards` that builds on this transformation."""
     calls = {name: card for card in cards for name in card.calls}
     methods = {name: card for card in cards for name in card.methods}
-    for function in facts.functions(called_names(cards)):
+    for function in facts.functions(interest(cards)):
         yield from _Function(facts, function, calls, methods, options).findings()
 
 
