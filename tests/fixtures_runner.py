@@ -35,6 +35,8 @@ from graphmend_lint.config import Settings
 from graphmend_lint.findings import Finding
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "defer"
+#: The rules that the cases are about; a program may show what other rules find as well.
+SETTINGS = Settings(select=("GM2",))
 
 _EXPECTATION = re.compile(r"(GM\d{3}): ((?:likely )?(?:safe|unsafe|none [a-z-]+))")
 _HEADER = re.compile(r"^# (breaks|twin|compile): (.*)$", re.MULTILINE)
@@ -160,7 +162,7 @@ def write(files: dict[str, str], folder: Path) -> list[Path]:
 
 def lint(files: dict[str, str], folder: Path) -> list[Expected]:
     """The findings in a project of `files`."""
-    report = engine.lint_paths(write(files, folder), settings_of=lambda _: Settings(), jobs=1)
+    report = engine.lint_paths(write(files, folder), settings_of=lambda _: SETTINGS, jobs=1)
     assert not report.errors
     return sorted(_as_expected(finding, folder) for finding in report.findings)
 
@@ -175,7 +177,7 @@ def _as_expected(finding: Finding, folder: Path) -> Expected:
 def fix(files: dict[str, str], folder: Path) -> dict[str, str]:
     """What the safe fixes make of `files`; no fix may have gone wrong."""
     fixed = dict(files)
-    for path, outcome in engine.fix_paths(write(files, folder), lambda _: Settings(), jobs=1):
+    for path, outcome in engine.fix_paths(write(files, folder), lambda _: SETTINGS, jobs=1):
         assert not isinstance(outcome, str), outcome
         assert not outcome.problems, outcome.problems
         fixed[path.relative_to(folder).as_posix()] = outcome.source.decode()

@@ -23,6 +23,8 @@ from graphmend_lint.findings import Finding
 
 ROOT = Path(__file__).parent.parent
 CASES = ROOT / "fixtures" / "cases"
+#: The rules for side effects.
+SETTINGS = Settings(select=("GM2",))
 EXPECTED: dict[str, dict[str, Any]] = {
     name: case
     for name, case in json.loads((CASES / "expected.json").read_text(encoding="utf-8")).items()
@@ -35,7 +37,7 @@ DEFER = sorted(name for name, case in EXPECTED.items() if case["fix"] == "defer"
 @cache
 def findings() -> dict[str, list[Finding]]:
     """What one run over all cases finds, by case."""
-    report = engine.lint_paths([CASES / name for name in EXPECTED], settings_of=lambda _: Settings(), jobs=1)
+    report = engine.lint_paths([CASES / name for name in EXPECTED], settings_of=lambda _: SETTINGS, jobs=1)
     assert not report.errors
     found: dict[str, list[Finding]] = {name: [] for name in EXPECTED}
     for finding in report.findings:
@@ -48,7 +50,7 @@ def fixed() -> dict[str, bytes]:
     """The cases that the fixes change, with what they become."""
     paths = [CASES / name for name in EXPECTED]
     sources = {}
-    for path, outcome in engine.fix_paths(paths, lambda _: Settings(), jobs=1):
+    for path, outcome in engine.fix_paths(paths, lambda _: SETTINGS, jobs=1):
         assert not isinstance(outcome, str), outcome
         assert not outcome.problems
         if outcome.changed:

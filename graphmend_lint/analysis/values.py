@@ -195,11 +195,14 @@ class Values:
         return env
 
     def _implied_tensors(self) -> set[str]:
-        return {
-            node.value.id
-            for node in ast.walk(self.scope.node)
-            if isinstance(node, ast.Attribute) and node.attr in _ONLY_TENSORS and isinstance(node.value, ast.Name)
-        }
+        """Names that the function uses as only tensors can be used (numpy arrays too, which Dynamo traces as tensors)."""
+        found = set()
+        for node in ast.walk(self.scope.node):
+            used = isinstance(node, ast.Attribute) and node.attr in _ONLY_TENSORS
+            sliced = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple) and _slices(node.slice)
+            if (used or sliced) and isinstance(node.value, ast.Name):  # type: ignore[attr-defined]
+                found.add(node.value.id)  # type: ignore[attr-defined]
+        return found
 
     def annotated(self, annotation: ast.expr) -> Value:
         """The value that an annotation promises."""
@@ -536,6 +539,14 @@ class Values:
             if any(v.kind == kind for v in values):
                 return Value(kind, symbolic=symbolic)
         return Value("static", symbolic=symbolic)
+
+
+def _slices(index: ast.Tuple) -> bool:
+    """Whether an index such as `:, 0` or `..., 1` takes more than one dimension apart."""
+    return any(
+        isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value is Ellipsis)
+        for part in index.elts
+    )
 
 
 def _result(fact: torch_facts.OpFact | None, arguments: int) -> Value:

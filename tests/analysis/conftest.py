@@ -100,9 +100,8 @@ class Code:
         values = self.values(function, file)
         for point in Walk(values).points():
             statement = point.statement
-            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Name):
-                if statement.value.id == "here":
-                    return dict(point.env)
+            if isinstance(statement, ast.Expr) and ast.unparse(statement) == "here":
+                return dict(point.env)
         return values.parameters()
 
 

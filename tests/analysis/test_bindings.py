@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+
 from tests.analysis.conftest import Code
 
 Make = Callable[..., Code]
@@ -81,7 +82,13 @@ def test_a_parameter_is_a_value(code: Make, parameters: str) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    ["[print for print in a]", "{print: 1 for print in a}", "lambda print: print", "class C:\n        print = 1", "pass"],
+    [
+        "[print for print in a]",
+        "{print: 1 for print in a}",
+        "lambda print: print",
+        "class C:\n        print = 1",
+        "pass",
+    ],
 )
 def test_scopes_inside_a_function_keep_their_names(code: Make, body: str) -> None:
     assert code(f"def f(a):\n    {body}\n").qualified("print", "f") == "builtins.print"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+
 from tests.analysis.conftest import Code
 
 Make = Callable[..., Code]
@@ -165,7 +166,11 @@ def test_the_class_of_an_attribute(code: Make) -> None:
 
 def test_subclasses_are_known_across_files(code: Make) -> None:
     project = code(
-        {"a.py": "class A: ...\n", "b.py": "from a import A\nclass B(A): ...\n", "c.py": "import b\nclass C(b.B): ...\n"}
+        {
+            "a.py": "class A: ...\n",
+            "b.py": "from a import A\nclass B(A): ...\n",
+            "c.py": "import b\nclass C(b.B): ...\n",
+        }
     )
     below = project.project.subclasses[project.folder / "a.py", "A"]
     assert sorted(symbol.name for symbol in below) == ["B", "C"]

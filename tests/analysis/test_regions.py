@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+
 from tests.analysis.conftest import Code
 
 Make = Callable[..., Code]
@@ -47,15 +48,45 @@ def test_functions_that_are_compiled(code: Make, program: str) -> None:
         ("class N(th.nn.Module):\n    def forward(self, x): ...", "N.forward"),
         ("class N(nn.Sequential):\n    def forward(self, x): ...", "N.forward"),
         ("class B(nn.Module): ...\nclass N(B):\n    def forward(self, x): ...", "N.forward"),
-        ("class N(nn.Module):\n    def __call__(self, x): ...\n    __call__ = None\n    def forward(self): ...", "N.forward"),
-        ("class N(nn.Module):\n    def forward(self, x):\n        return self.f(x)\n    def f(self, x): ...", "N.f"),
-        ("class N(nn.Module):\n    def forward(self, x):\n        return self.f\n    @property\n    def f(self): ...", "N.f"),
-        ("class N(nn.Module):\n    def forward(self, x):\n        return N.f(x)\n    @staticmethod\n    def f(x): ...", "N.f"),
         (
-            "class N(nn.Module):\n    def forward(self, x):\n        return self.f(x)\n    @classmethod\n    def f(cls, x): ...",
+            ("class N(nn.Module):\n    def __call__(self, x): ...\n    __call__ = None\n    def forward(self): ..."),
+            "N.forward",
+        ),
+        ("class N(nn.Module):\n    def forward(self, x):\n        return self.f(x)\n    def f(self, x): ...", "N.f"),
+        (
+            (
+                "class N(nn.Module):\n"
+                "    def forward(self, x):\n"
+                "        return self.f\n"
+                "    @property\n"
+                "    def f(self): ..."
+            ),
             "N.f",
         ),
-        ("class N(nn.Module):\n    def forward(self, x):\n        def f(): ...\n        return f()", "N.forward.<locals>.f"),
+        (
+            (
+                "class N(nn.Module):\n"
+                "    def forward(self, x):\n"
+                "        return N.f(x)\n"
+                "    @staticmethod\n"
+                "    def f(x): ..."
+            ),
+            "N.f",
+        ),
+        (
+            (
+                "class N(nn.Module):\n"
+                "    def forward(self, x):\n"
+                "        return self.f(x)\n"
+                "    @classmethod\n"
+                "    def f(cls, x): ..."
+            ),
+            "N.f",
+        ),
+        (
+            ("class N(nn.Module):\n    def forward(self, x):\n        def f(): ...\n        return f()"),
+            "N.forward.<locals>.f",
+        ),
         ("@torch.compile\nclass N:\n    def __call__(self, x): ...", "N.__call__"),
         ("class N:\n    @torch.compile\n    def f(self, x): ...", "N.f"),
         ("class N:\n    def __init__(self):\n        self.g = torch.compile(self.f)\n    def f(self, x): ...", "N.f"),
@@ -63,18 +94,38 @@ def test_functions_that_are_compiled(code: Make, program: str) -> None:
         ("class N:\n    def __call__(self, x): ...\nn = N()\ng = torch.compile(n)", "N.__call__"),
         ("class N:\n    def __call__(self, x): ...\ng = torch.compile(N())", "N.__call__"),
         (
-            "class P:\n    def __call__(self, x): ...\nclass N:\n    def __init__(self):\n        self.p = P()\n"
-            "        self.g = torch.compile(self.p)",
+            (
+                "class P:\n"
+                "    def __call__(self, x): ...\n"
+                "class N:\n"
+                "    def __init__(self):\n"
+                "        self.p = P()\n"
+                "        self.g = torch.compile(self.p)"
+            ),
             "P.__call__",
         ),
         (
-            "class P:\n    def __call__(self, x): ...\nclass N(nn.Module):\n    def __init__(self):\n        self.p = P()\n"
-            "    def forward(self, x):\n        return self.p(x)",
+            (
+                "class P:\n"
+                "    def __call__(self, x): ...\n"
+                "class N(nn.Module):\n"
+                "    def __init__(self):\n"
+                "        self.p = P()\n"
+                "    def forward(self, x):\n"
+                "        return self.p(x)"
+            ),
             "P.__call__",
         ),
         (
-            "class P:\n    def f(self, x): ...\nclass N(nn.Module):\n    def __init__(self):\n        self.p = P()\n"
-            "    def forward(self, x):\n        return self.p.f(x)",
+            (
+                "class P:\n"
+                "    def f(self, x): ...\n"
+                "class N(nn.Module):\n"
+                "    def __init__(self):\n"
+                "        self.p = P()\n"
+                "    def forward(self, x):\n"
+                "        return self.p.f(x)"
+            ),
             "P.f",
         ),
         ("class P:\n    def __init__(self): ...\n@torch.compile\ndef g(x):\n    return P()", "P.__init__"),
@@ -82,35 +133,86 @@ def test_functions_that_are_compiled(code: Make, program: str) -> None:
         ("class P:\n    def f(self): ...\n@torch.compile\ndef g(x, p: 'P | None' = None):\n    return p.f()", "P.f"),
         ("class P:\n    def f(self): ...\n@torch.compile\ndef g(x):\n    p = P()\n    return p.f()", "P.f"),
         (
-            "class P:\n    def f(self): ...\nclass Q(P):\n    def f(self): ...\n@torch.compile\ndef g(x, p: P):\n    return p.f()",
+            (
+                "class P:\n"
+                "    def f(self): ...\n"
+                "class Q(P):\n"
+                "    def f(self): ...\n"
+                "@torch.compile\n"
+                "def g(x, p: P):\n"
+                "    return p.f()"
+            ),
             "Q.f",
         ),
         (
-            "class B(nn.Module):\n    def forward(self, x):\n        return self.f(x)\n    def f(self, x): ...\n"
-            "class N(B):\n    def f(self, x): ...",
+            (
+                "class B(nn.Module):\n"
+                "    def forward(self, x):\n"
+                "        return self.f(x)\n"
+                "    def f(self, x): ...\n"
+                "class N(B):\n"
+                "    def f(self, x): ..."
+            ),
             "N.f",
         ),
         (
-            "class B(nn.Module):\n    def f(self, x): ...\nclass N(B):\n    def forward(self, x):\n        return super().f(x)",
+            (
+                "class B(nn.Module):\n"
+                "    def f(self, x): ...\n"
+                "class N(B):\n"
+                "    def forward(self, x):\n"
+                "        return super().f(x)"
+            ),
             "B.f",
         ),
         (
-            "class Mixin:\n    def f(self, x): ...\nclass N(Mixin, nn.Module):\n    def forward(self, x):\n        return self.f(x)",
+            (
+                "class Mixin:\n"
+                "    def f(self, x): ...\n"
+                "class N(Mixin, nn.Module):\n"
+                "    def forward(self, x):\n"
+                "        return self.f(x)"
+            ),
             "Mixin.f",
         ),
         (
-            "def deco(g):\n    def wrapper(*a): ...\n    return wrapper\nclass N(nn.Module):\n    @deco\n"
-            "    def forward(self, x): ...",
+            (
+                "def deco(g):\n"
+                "    def wrapper(*a): ...\n"
+                "    return wrapper\n"
+                "class N(nn.Module):\n"
+                "    @deco\n"
+                "    def forward(self, x): ..."
+            ),
             "deco.<locals>.wrapper",
         ),
         (
-            "def deco(n):\n    def outer(g):\n        @functools.wraps(g)\n        def wrapper(*a): ...\n        return wrapper\n"
-            "    return outer\n@torch.compile\n@deco(1)\ndef f(x): ...",
+            (
+                "def deco(n):\n"
+                "    def outer(g):\n"
+                "        @functools.wraps(g)\n"
+                "        def wrapper(*a): ...\n"
+                "        return wrapper\n"
+                "    return outer\n"
+                "@torch.compile\n"
+                "@deco(1)\n"
+                "def f(x): ..."
+            ),
             "deco.<locals>.outer.<locals>.wrapper",
         ),
         (
-            "def deco(g=None):\n    def outer(g):\n        def wrapper(*a): ...\n        return wrapper\n    if g:\n"
-            "        return outer(g)\n    return outer\n@torch.compile\n@deco\ndef f(x): ...",
+            (
+                "def deco(g=None):\n"
+                "    def outer(g):\n"
+                "        def wrapper(*a): ...\n"
+                "        return wrapper\n"
+                "    if g:\n"
+                "        return outer(g)\n"
+                "    return outer\n"
+                "@torch.compile\n"
+                "@deco\n"
+                "def f(x): ..."
+            ),
             "deco.<locals>.outer.<locals>.wrapper",
         ),
     ],
@@ -130,16 +232,36 @@ def test_methods_and_wrappers_that_are_reached(code: Make, program: str, functio
         ("class nn:\n    class Module: ...\nclass N(nn.Module):\n    def forward(self, x): ...", "N.forward"),
         ("@torch.compiler.disable\ndef f(x: torch.Tensor): ...\n@torch.compile\ndef g(x):\n    return f(x)", "f"),
         ("@torch._dynamo.disable(recursive=False)\ndef f(x: torch.Tensor): ...", "f"),
-        ("def f(x: torch.Tensor): ...\nf2 = torch.compiler.disable(f)\n@torch.compile\ndef g(x):\n    return f(x)", "f"),
+        (
+            ("def f(x: torch.Tensor): ...\nf2 = torch.compiler.disable(f)\n@torch.compile\ndef g(x):\n    return f(x)"),
+            "f",
+        ),
         ("@torch.compiler.allow_in_graph\ndef f(x: torch.Tensor): ...", "f"),
         ("@torch.compiler.assume_constant_result\ndef f(x: torch.Tensor): ...", "f"),
         ("@torch.library.custom_op('a::b', mutates_args=())\ndef f(x: torch.Tensor): ...", "f"),
         ("@torch.compiler.disable\ndef g(x: torch.Tensor):\n    def f(x: torch.Tensor): ...", "g.<locals>.f"),
         ("@torch.compile\ndef g(x):\n    if not torch.compiler.is_compiling():\n        f(x)\ndef f(x): ...", "f"),
-        ("@torch.compile\ndef g(x):\n    if torch.compiler.is_compiling():\n        return x\n    f(x)\ndef f(x): ...", "f"),
         (
-            "@torch.compile\ndef g(x):\n    if torch.compiler.is_compiling():\n        return x\n    else:\n        f(x)\n"
-            "def f(x): ...",
+            (
+                "@torch.compile\n"
+                "def g(x):\n"
+                "    if torch.compiler.is_compiling():\n"
+                "        return x\n"
+                "    f(x)\n"
+                "def f(x): ..."
+            ),
+            "f",
+        ),
+        (
+            (
+                "@torch.compile\n"
+                "def g(x):\n"
+                "    if torch.compiler.is_compiling():\n"
+                "        return x\n"
+                "    else:\n"
+                "        f(x)\n"
+                "def f(x): ..."
+            ),
             "f",
         ),
         ("@torch.compile\ndef g(x, f):\n    return f(x)\ndef f(x): ...", "f"),
@@ -219,8 +341,16 @@ def test_the_entry_says_why(code: Make, program: str, entry: str) -> None:
         ("class N(nn.Module):\n    def forward(self, x): ...\nn = torch.jit.script(N())", "N.forward"),
         ("class N(nn.Module):\n    def forward(self, x): ...\nn = N()\nm = torch.jit.script(n)", "N.forward"),
         (
-            "class P(nn.Module):\n    def forward(self, x): ...\nclass N(nn.Module):\n    def __init__(self):\n"
-            "        self.p = P()\n    def forward(self, x):\n        return self.p(x)\nn = torch.jit.script(N())",
+            (
+                "class P(nn.Module):\n"
+                "    def forward(self, x): ...\n"
+                "class N(nn.Module):\n"
+                "    def __init__(self):\n"
+                "        self.p = P()\n"
+                "    def forward(self, x):\n"
+                "        return self.p(x)\n"
+                "n = torch.jit.script(N())"
+            ),
             "P.forward",
         ),
     ],

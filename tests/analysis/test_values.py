@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.analysis.conftest import Code, expression
 
 from graphmend_lint.analysis.effects import is_total
+from tests.analysis.conftest import Code, expression
 
 Make = Callable[..., Code]
 
