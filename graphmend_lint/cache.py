@@ -1,7 +1,7 @@
 """What earlier runs found out, by content, in one SQLite file outside of the project.
 
-The cache holds pickles, so it lives in the user's own cache folder (or where `--cache-dir` says), never in a checkout that
-somebody else may have filled. A cache that cannot be read or written is a slower run, not an error.
+The cache holds pickles, so it lives in the user's own cache folder (or where `--cache-dir` says), never in a checkout
+that somebody else may have filled. A cache that cannot be read or written is a slower run, not an error.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The engine: findings for sources, files and trees.
 
-Facts come from the project's index; a file is parsed again only if one of its functions is in a region and calls something that
-a rule is about. The code that is linted is never imported or run.
+Facts come from the project's index; a file is parsed again only if one of its functions is in a region and calls
+something that a rule is about. The code that is linted is never imported or run.
 """
 
 from __future__ import annotations
@@ -270,8 +270,8 @@ def rules_digest() -> bytes:
 def _interesting(built: index.Index, paths: Sequence[Path], settings_of: SettingsOf) -> set[Path]:
     """The files with a function that calls something that a rule is about.
 
-    The regions are found first: following calls brings in files that do not mention torch, and forked workers then share
-    what was found.
+    The regions are found first: following calls brings in files that do not mention torch, and forked workers then
+    share what was found.
     """
     everywhere = built.regions
     found = set()
@@ -351,10 +351,10 @@ def _fix_chunk(paths: Sequence[Path]) -> list[tuple[Path, FixResult | str]]:
     def lint(source: bytes, path: Path, settings: Settings) -> list[Finding]:
         return lint_source(source, path, settings=settings, project=built)
 
-    results: list[tuple[Path, FixResult | str]] = []
-    for path in paths:
+    def outcome(path: Path) -> FixResult | str:
         try:
-            results.append((path, fixing.fix_source(sources.read(path), path, settings=settings_of(path), lint=lint)))
+            return fixing.fix_source(sources.read(path), path, settings=settings_of(path), lint=lint)
         except sources.SourceError as error:
-            results.append((path, error.message))
-    return results
+            return error.message
+
+    return [(path, outcome(path)) for path in paths]

@@ -55,7 +55,7 @@ ADVICE: dict[Reason, str] = {
     Reason.BRANCH_DOES_MORE: "keep only the exception under the tensor test",
     Reason.GUARD_HAS_ELSE: "end the guard with the exception and put the rest after it",
     Reason.EXCEPTION_NOT_CARRIED: "raise a class that is defined at module level",
-    Reason.GUARD_AFTER_CHANGE: "check first: an exception in a graph undoes the changes that the graph has not written back",
+    Reason.GUARD_AFTER_CHANGE: "check first: an exception in a graph loses what the graph has not written back",
     Reason.GUARD_PROTECTS: "check before the compiled region, or make that operation safe for all data",
     Reason.SOURCE_NOT_EXACT: "normalise the file's line ends",
 }
@@ -84,10 +84,12 @@ class Edit:
     """One node to replace: the expression or statement at `span`, in the form that `kind` names.
 
     Kinds of the Defer transformation:
-      "wrap"       the callee at `span` becomes `NAME(callee)`, NAME being `detail` (`deferred`, or the name bound by `when`)
+      "wrap"       the callee at `span` becomes `NAME(callee)`; NAME is `detail` (`deferred`, `late`, or the alarm)
       "format"     the f-string or `.format` call at `span` becomes `formatted(template, ...)`
       "percent"    the `template % values` at `span` becomes `percent(template, values)`
-      "when"       the test of an `if` at `span` becomes `detail := when(test)`
+      "when"       the test of an `if` at `span`, or its last part, becomes `detail := when(test)`
+      "unless"     likewise for `not test`: `detail := unless(test)`
+      "fail"       the `raise E(...)` at `span` becomes `detail(fail)(E, ...)`
       "guard"      the statement at `span` goes under `if not torch.compiler.is_compiling():` (`detail` is the
                    spelling of the predicate)
     """

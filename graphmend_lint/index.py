@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gc
 import hashlib
-import os
 import symtable
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -62,7 +61,7 @@ def scan(path: Path) -> Scanned:
 
 
 def _check_syntax(content: bytes, path: Path) -> None:
-    """Raise `SourceError` for what is not Python; the symbol table needs no Python objects for the tree: half the time."""
+    """Raise `SourceError` for what is not Python; a symbol table takes half the time of a tree."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # as in `sources.parse`
@@ -114,7 +113,7 @@ class Index:
         return self._regions
 
     def with_source(self, path: Path, summary: ModuleSummary) -> Index:
-        """This index with another content of one file; the regions are found again where they may have changed."""
+        """The index with another content of one file; the regions are found again where they may have changed."""
         old = self.project.summary(path)
         changed = Index(self.root, self.digests, self.errors, self.entries)
         changed._project = Project(_load, {**self.project.summaries, path: summary})
@@ -191,7 +190,7 @@ def build(
     for path in files:
         seen = known.get(path)
         try:
-            status = os.stat(path)
+            status = path.stat()
         except OSError:
             stale.append(path)
             continue

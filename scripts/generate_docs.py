@@ -1,7 +1,7 @@
 """Writes what the documentation repeats from the code: rule pages, the rule table and the configuration table.
 
-    python scripts/generate_docs.py            # write
-    python scripts/generate_docs.py --check    # exit 1 if something is stale
+python scripts/generate_docs.py            # write
+python scripts/generate_docs.py --check    # exit 1 if something is stale
 """
 
 from __future__ import annotations

@@ -412,14 +412,10 @@ def overloads() -> Operators:
 def describe(entry: Entry, found: list[Any]) -> None:
     """Adds what the schemas of the overloads say."""
     for overload in found:
-        if any(
-            result.alias_info is not None and not result.alias_info.is_write
-            for result in overload._schema.returns
-        ):
+        if any(result.alias_info is not None and not result.alias_info.is_write for result in overload._schema.returns):
             entry.flags.add("view")
         if any(
-            argument.alias_info is not None and argument.alias_info.is_write
-            for argument in overload._schema.arguments
+            argument.alias_info is not None and argument.alias_info.is_write for argument in overload._schema.arguments
         ):
             entry.flags.add("in_place")
         if torch.Tag.maybe_aliasing_or_mutating in overload.tags:
@@ -606,14 +602,10 @@ class Hazards:
     @classmethod
     def of(cls, operators: Operators) -> Hazards:
         def tagged(tag: torch.Tag) -> set[str]:
-            return {
-                name for name, found in operators.items() if any(tag in overload.tags for overload in found)
-            }
+            return {name for name, found in operators.items() if any(tag in overload.tags for overload in found)}
 
         # Indexing is dynamic only with a mask, and that is not seen from the name.
-        return cls(
-            tagged(torch.Tag.nondeterministic_seeded), tagged(torch.Tag.dynamic_output_shape) - {"index"}
-        )
+        return cls(tagged(torch.Tag.nondeterministic_seeded), tagged(torch.Tag.dynamic_output_shape) - {"index"})
 
     def spread(self, owner: Any) -> dict[str, set[str]]:
         """Which Python functions of `owner` have which flag since something that they call has it."""
@@ -762,9 +754,7 @@ def serialise(facts: dict[str, Any]) -> str:
 
 def main() -> int:
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    options.add_argument(
-        "--check", action="store_true", help="exit with 1 where the file is not what torch says"
-    )
+    options.add_argument("--check", action="store_true", help="exit with 1 where the file is not what torch says")
     check = options.parse_args().check
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the probe calls deprecated functions too

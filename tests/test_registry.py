@@ -73,9 +73,7 @@ def test_select() -> None:
 )
 @pytest.mark.parametrize("ask", [registry.find, lambda name: registry.select([name])])
 def test_unknown_rule(ask: Callable[[str], object], asked: str, suggested: str) -> None:
-    with pytest.raises(
-        registry.UnknownRule, match=f"unknown rule `{asked}`; did you mean `{suggested}"
-    ) as caught:
+    with pytest.raises(registry.UnknownRule, match=f"unknown rule `{asked}`; did you mean `{suggested}") as caught:
         ask(asked)
     assert caught.value.name == asked
 

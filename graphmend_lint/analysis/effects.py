@@ -16,8 +16,8 @@ _TOTAL_OPERATORS = (ast.Add, ast.Sub, ast.Mult)
 def is_total(node: ast.expr, values: Values, env: Env) -> bool:
     """Whether evaluating an expression cannot raise, change anything or draw random numbers.
 
-    Asked of what moves from "sometimes evaluated" to "always evaluated". Attributes are total where the object is known not
-    to be None, arithmetic where at most one side is a tensor (two tensors may not broadcast).
+    Asked of what moves from "sometimes evaluated" to "always evaluated". Attributes are total where the object is
+    known not to be None, arithmetic where at most one side is a tensor (two tensors may not broadcast).
     """
     if isinstance(node, ast.Constant):
         return True

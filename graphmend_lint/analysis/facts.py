@@ -9,11 +9,10 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import PurePath
 
 from graphmend_lint.analysis.bindings import Bindings, FunctionNode, Scope
 from graphmend_lint.analysis.loggers import Loggers
-from graphmend_lint.analysis.project import Project
+from graphmend_lint.analysis.project import Project, package_root
 from graphmend_lint.analysis.regions import FileRegions, Region, is_host_function
 from graphmend_lint.analysis.source import Source
 from graphmend_lint.analysis.summary import FunctionSummary, ModuleSummary
@@ -42,7 +41,9 @@ _MATHS = frozenset({"torch", "math", "cmath", "numpy", "jax", "tensorflow"})
 
 @dataclass(frozen=True, slots=True)
 class Interest:
-    """What rules look for in a function: calls by their last names or in full, and guards (an `if` that ends in `raise`)."""
+    """What rules look for in a function: calls by their last names or in full, and guards (an `if` that ends in
+    `raise`).
+    """
 
     calls: frozenset[str] = frozenset()
     guards: bool = False
@@ -130,8 +131,10 @@ class FileFacts:
     @cached_property
     def is_script(self) -> bool:
         """Whether the file is a test, a converter or the like: it calls models, nobody compiles it."""
-        parts = PurePath(self.source.path).parts
-        name = parts[-1]
+        path = self.source.path
+        root = package_root(path)
+        name = path.name
+        parts = (root.name, *path.relative_to(root).parts)
         return (
             name.startswith(("test_", "convert_", "conftest", "setup."))
             or name.endswith("_test.py")

@@ -87,9 +87,12 @@ class Loggers:
                     return "logger"
                 return "maybe" if name in _LOGGER_NAMES else None
         for node in ast.walk(owner.node):
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-                if any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
-                    return "local" if self.kind(node.value, owner) else None
+            if (
+                isinstance(node, ast.Assign)
+                and isinstance(node.value, ast.Call)
+                and any(isinstance(t, ast.Name) and t.id == name for t in node.targets)
+            ):
+                return "local" if self.kind(node.value, owner) else None
         return "maybe" if name in _LOGGER_NAMES else None
 
     def _is_maker(self, symbol: Symbol | None, depth: int = 0) -> bool:

@@ -185,11 +185,35 @@ class RegionFinder:
         """Mark what runs inside a `try` of a caller: its errors meet a handler that a whole graph would not run in."""
         entries: list[tuple[Symbol, str]] = []
         for path, name in self.reached:
-            summary = self.project.summary(path)
-            function = summary.functions.get(name) if summary else None
-            for ref in function.tried if function else ():
-                entries += [(target, name) for target in self._targets(path, function, ref)] if function else []
+            symbol = Symbol("function", path, name)
+            function = self.project.function(symbol)
+            if function is None:
+                continue
+            for ref in function.tried:
+                entries += [(target, name) for target in self._targets(path, function, ref)]
+            for wrapper in self._wrappers(symbol, function):
+                if self._tries_what_it_wraps(wrapper):
+                    entries.append((symbol, wrapper.name))
         self._spread(entries, self.in_try)
+
+    def _tries_what_it_wraps(self, wrapper: Symbol) -> bool:
+        """Whether a wrapper calls a parameter of the decorator around it inside a `try`."""
+        function = self.project.function(wrapper)
+        given: set[str] = set()
+        outer, nested, _ = wrapper.name.rpartition(".<locals>.")
+        while nested:
+            around = self.project.function(Symbol("function", wrapper.path, outer))
+            given.update(name for name, _ in (around.params if around else ()))
+            outer, nested, _ = outer.rpartition(".<locals>.")
+        return function is not None and not given.isdisjoint(function.tried)
+
+    def _wrappers(self, symbol: Symbol, function: FunctionSummary) -> Iterator[Symbol]:
+        """What the decorators of a function put in its place."""
+        for decorator in function.decorators:
+            if symbol.path is None:
+                return
+            made_by = self.project.resolve(symbol.path, decorator.removesuffix("()"))
+            yield from self._results(made_by, calls=2 if decorator.endswith("()") else 1)
 
     def _spread(self, entries: list[tuple[Symbol, str]], marks: dict[tuple[Path, str], str]) -> None:
         """Put a mark on functions and on all that is reached from them."""
@@ -294,9 +318,7 @@ class RegionFinder:
         for name in summary.functions:
             if name.startswith(nested):
                 yield Symbol("function", symbol.path, name)
-        for decorator in function.decorators:
-            made_by = self.project.resolve(symbol.path, decorator.removesuffix("()"))
-            yield from self._results(made_by, calls=2 if decorator.endswith("()") else 1)
+        yield from self._wrappers(symbol, function)
         for ref in function.refs:
             yield from self._targets(symbol.path, function, ref)
 

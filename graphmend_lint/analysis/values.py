@@ -195,7 +195,7 @@ class Values:
         return env
 
     def _implied_tensors(self) -> set[str]:
-        """Names that the function uses as only tensors can be used (numpy arrays too, which Dynamo traces as tensors)."""
+        """Names that are used as only tensors can be (and numpy arrays, which Dynamo traces as tensors)."""
         found = set()
         for node in ast.walk(self.scope.node):
             used = isinstance(node, ast.Attribute) and node.attr in _ONLY_TENSORS
@@ -272,11 +272,15 @@ class Values:
             present = isinstance(test.ops[0], ast.IsNot) if truth else isinstance(test.ops[0], ast.Is)
             if against_none and present and test.left.id in env:
                 env[test.left.id] = replace(env[test.left.id], optional=False)
-        elif isinstance(test, ast.Call) and truth and len(test.args) == 2 and isinstance(test.args[0], ast.Name):
-            if self.bindings.qualified(test.func, self.scope) == "builtins.isinstance":
-                kind = self.annotated(test.args[1]) if isinstance(test.args[1], (ast.Name, ast.Attribute)) else UNKNOWN
-                if kind.kind == "tensor" and test.args[0].id in env:
-                    env[test.args[0].id] = kind
+        elif isinstance(test, ast.Call) and truth:
+            self._narrow_to_class(env, test)
+
+    def _narrow_to_class(self, env: Env, test: ast.Call) -> None:
+        is_check = self.bindings.qualified(test.func, self.scope) == "builtins.isinstance" and len(test.args) == 2
+        if is_check and isinstance(test.args[0], ast.Name) and isinstance(test.args[1], (ast.Name, ast.Attribute)):
+            promised = self.annotated(test.args[1])
+            if promised.kind == "tensor" and test.args[0].id in env:
+                env[test.args[0].id] = promised
 
     # -- expressions -------------------------------------------------------------------------------------------
 
@@ -551,7 +555,7 @@ def _slices(index: ast.Tuple) -> bool:
 
 def _result(fact: torch_facts.OpFact | None, arguments: int) -> Value:
     """What a call of torch gives; `arguments` counts those besides the tensor."""
-    if fact is None or fact.in_place and fact.returns == "python":
+    if fact is None or (fact.in_place and fact.returns == "python"):
         return UNKNOWN
     if fact.reads_data:
         return replace(DATA, type=fact.python[0] if len(fact.python) == 1 else "")
@@ -725,12 +729,13 @@ class Walk:
         if isinstance(statement, ast.Assign):
             value = self.values.of(statement.value, env)
             for target in statement.targets:
-                if isinstance(target, (ast.Tuple, ast.List)) and isinstance(statement.value, (ast.Tuple, ast.List)):
-                    if len(target.elts) == len(statement.value.elts):
-                        parts = [self.values.of(e, env) for e in statement.value.elts]
-                        for element, part in zip(target.elts, parts, strict=True):
-                            self.values.bind(env, element, part)
-                        continue
+                elements = getattr(target, "elts", None)
+                given = getattr(statement.value, "elts", None)
+                if elements and given and len(elements) == len(given):
+                    parts = [self.values.of(e, env) for e in given]
+                    for element, part in zip(elements, parts, strict=True):
+                        self.values.bind(env, element, part)
+                    continue
                 self.values.bind(env, target, value)
         elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
             self.values.bind(env, statement.target, self.values.of(statement.value, env))

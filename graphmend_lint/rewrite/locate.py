@@ -27,8 +27,8 @@ _NOTHING = nullcontext()
 class Located:
     """What stands at the spans asked for, and the module's own text.
 
-    `parents` and `path` speak of the nodes found: the node around each, and all nodes above any of them; `above` has the
-    node around each of all these.
+    `parents` and `path` speak of the nodes found: the node around each, and all nodes above any of them; `above` has
+    the node around each of all these.
     """
 
     text: str

@@ -122,7 +122,7 @@ class Carrier:
         return [Edit(kind, self.facts.source.span(node))] if late else []
 
     def _check_order(self, fields: list[ast.expr]) -> None:
-        """An f-string turns each field into text before it computes the next; `formatted` computes all of them first."""
+        """An f-string turns each field into text before it computes the next; `formatted` computes all first."""
         for field in fields[1:]:
             for part in ast.walk(field):
                 if isinstance(part, ast.NamedExpr) or (isinstance(part, ast.Call) and not self._leaves_alone(part)):

@@ -1,16 +1,16 @@
 """Defer: a message leaves the Python of the region.
 
-`print`, logger methods, `warnings.warn` as statements of their own. The plan wraps the callee, so that eager code makes the
-same call from the same line and compiled code makes it when the graph runs:
+`print`, logger methods, `warnings.warn` as statements of their own. The plan wraps the callee, so that eager code
+makes the same call from the same line and compiled code makes it when the graph runs:
 
     logger.warning("nan in %s", name)   ->   deferred(logger).warning("nan in %s", name)
 
 What makes that safe. Eagerly `deferred(f)` is `f`: nothing changes. Compiled, every argument must be something that the
-runtime carries into the graph: constants, shapes, tensors, and texts formatted from those. Texts are formatted when the graph
-runs, from the values of the moment of the call. A call inside `try` is left alone: without the break the whole `try` would be
-compiled, and a failing tensor operation in it would no longer meet its handler. A message under a tensor test is given the
-test (`if alarm := when(test): alarm(logger).warning(...)`), provided that its arguments can be computed in any case: compiled
-code computes them always.
+runtime carries into the graph: constants, shapes, tensors, and texts formatted from those. Texts are formatted when
+the graph runs, from the values of the moment of the call. A call inside `try`, here or in a caller, is left alone:
+without the break the whole `try` would be compiled, and a failing tensor operation in it would no longer meet its
+handler. A message under a tensor test is given the test (`if alarm := when(test): alarm(logger).warning(...)`),
+provided that its arguments can be computed in any case: compiled code computes them always.
 """
 
 from __future__ import annotations

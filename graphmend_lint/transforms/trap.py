@@ -4,10 +4,10 @@
         raise ValueError(f"{mask.sum()} left")   ->     alarm(fail)(ValueError, formatted("{} left", mask.sum()))
 
 What makes that safe. Eagerly `unless(p)` is true where `not p` was, and `fail` raises the same exception with the same
-arguments. Compiled, the predicate and what the message needs go into one ordered operator, which raises when the graph runs.
-Compiled code computes the arguments of the exception in any case, so they must be total; and it goes on tracing after the guard,
-so nothing that follows in the function may be undefined on the data that the guard excludes: an operation that indexes with a
-tensor of the predicate could run first, or crash.
+arguments. Compiled, the predicate and what the message needs go into one ordered operator, which raises when the
+graph runs. Compiled code computes the arguments of the exception in any case, so they must be total; and it goes on
+tracing after the guard, so nothing that follows in the function may be undefined on the data that the guard excludes:
+an operation that indexes with a tensor of the predicate could run first, or crash.
 """
 
 from __future__ import annotations
@@ -231,10 +231,9 @@ class _Function(Carrier):
 
     def _related(self, names: set[str]) -> set[str]:
         """The names whose values depend on those of `names`, or the other way round, by the function's assignments."""
-        ties = []
-        for node in ast.walk(self.scope.node):
-            if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.For, ast.withitem)):
-                ties.append({part.id for part in _header_names(node)})
+        binders = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.For, ast.withitem)
+        nodes = (node for node in ast.walk(self.scope.node) if isinstance(node, binders))
+        ties = [{part.id for part in _header_names(node)} for node in nodes]
         related, size = set(names), 0
         while size != len(related):
             size = len(related)

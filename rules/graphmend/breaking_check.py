@@ -12,8 +12,8 @@ from graphmend_lint import rule
 class BreakingCheck(rule.GraphRule):
     """
     ## What it does
-    Finds `torch._check_tensor_all(...)`, `torch._check_tensor_all_with(...)` and `torch._assert(...)` on tensors in code that
-    `torch.compile` traces.
+    Finds `torch._check_tensor_all(...)`, `torch._check_tensor_all_with(...)` and `torch._assert(...)` on tensors in
+    code that `torch.compile` traces.
 
     ## Why is this bad
     These checks read a tensor's data in Python (GB0124), so the graph ends at the very call that was to make the check
@@ -36,9 +36,9 @@ class BreakingCheck(rule.GraphRule):
     ```
 
     ## Fix safety
-    Safe. Eagerly `deferred(f)` is `f`. In compiled code the same check runs when the graph does, in the order of the program
-    with other deferred calls, and raises the same exception with the same message; the compiled function works afterwards. The
-    check still synchronises with the GPU, as it did. Comments and layout stay.
+    Safe. Eagerly `deferred(f)` is `f`. In compiled code the same check runs when the graph does, in the order of the
+    program with other deferred calls, and raises the same exception with the same message; the compiled function
+    works afterwards. The check still synchronises with the GPU, as it did. Comments and layout stay.
 
     ## When no fix is offered
 

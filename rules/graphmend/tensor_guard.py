@@ -15,8 +15,9 @@ class TensorGuard(rule.GraphRule):
     Finds `if P: raise E(...)` where `P` depends on tensor data, in code that `torch.compile` traces.
 
     ## Why is this bad
-    Dynamo cannot know which way the branch goes, so it compiles what it has, asks the tensor in plain Python and starts a new
-    graph after it (GB0170). A guard in a layer costs this once per layer, and `fullgraph=True` and `torch.export` fail.
+    Dynamo cannot know which way the branch goes, so it compiles what it has, asks the tensor in plain Python and
+    starts a new graph after it (GB0170). A guard in a layer costs this once per layer, and `fullgraph=True` and
+    `torch.export` fail.
 
     ## Example
     ```python
@@ -37,11 +38,11 @@ class TensorGuard(rule.GraphRule):
     ```
 
     ## Fix safety
-    Safe. Eagerly the same exception is raised on the same data. In compiled code one ordered operator looks at the predicate
-    when the graph runs and raises the original exception, with its type and its message; the compiled function works
-    afterwards. It was shown that the message can be computed in any case, that no handler of a `try` around the guard is missed,
-    and that no later operation of the function indexes with what the guard tests. On a GPU the check costs one
-    synchronisation, as it did before. Comments and layout stay.
+    Safe. Eagerly the same exception is raised on the same data. In compiled code one ordered operator looks at the
+    predicate when the graph runs and raises the original exception, with its type and its message; the compiled
+    function works afterwards. It was shown that the message can be computed in any case, that no handler of a `try`
+    around the guard is missed, and that no later operation of the function indexes with what the guard tests. On a
+    GPU the check costs one synchronisation, as it did before. Comments and layout stay.
 
     ## When no fix is offered
 

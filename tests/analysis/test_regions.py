@@ -382,3 +382,26 @@ def test_what_runs_inside_a_try_of_a_caller(code: Make, body: str, marked: bool)
     program = f"import contextlib\ndef f(x): ...\ndef g(x):\n    f(x)\n@torch.compile\ndef step(x):\n    {body}\n"
     project = code(HEAD + program)
     assert (project.regions[project.folder / "m.py"].in_try.get("f") == "step") == marked
+
+
+@pytest.mark.parametrize(("handler", "marked"), [("except E: ...", True), ("finally: ...", False)])
+@pytest.mark.parametrize("decorator", ["deco", "made(1)"])
+def test_what_a_decorator_tries(code: Make, decorator: str, handler: str, marked: bool) -> None:
+    program = f"""
+def deco(call):
+    def wrapper(*a):
+        try:
+            return call(*a)
+        {handler}
+    return wrapper
+def made(n):
+    return deco
+def inner(x): ...
+@torch.compile
+@{decorator}
+def f(x):
+    inner(x)
+"""
+    project = code(HEAD + program)
+    in_try = project.regions[project.folder / "m.py"].in_try
+    assert ("f" in in_try, "inner" in in_try) == (marked, marked)

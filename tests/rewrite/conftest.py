@@ -52,9 +52,7 @@ class Planner:
         self._statements(tree.body, None, lines, found)
         return found
 
-    def _statements(
-        self, body: list[ast.stmt], alarm: Edit | None, lines: list[str], found: list[rewrite.Fix]
-    ) -> None:
+    def _statements(self, body: list[ast.stmt], alarm: Edit | None, lines: list[str], found: list[rewrite.Fix]) -> None:
         for statement in body:
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
                 fix = self._fix(statement.value, alarm, lines)
@@ -83,9 +81,7 @@ class Planner:
             edits += [Edit(kind, span_of(argument, lines))] if kind else []
         edits.append(Edit("wrap", span_of(callee, lines), "alarm" if alarm else "deferred"))
         names = {"format": "formatted", "percent": "percent", "when": "when"}
-        imports = {names[edit.kind] for edit in edits if edit.kind in names} | (
-            set() if alarm else {"deferred"}
-        )
+        imports = {names[edit.kind] for edit in edits if edit.kind in names} | (set() if alarm else {"deferred"})
         return rewrite.Fix(Plan(span_of(call, lines), tuple(edits), tuple(sorted(imports))), form)
 
 

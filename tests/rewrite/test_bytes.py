@@ -103,9 +103,7 @@ def test_a_change_of_the_lines_themselves_is_not(after: str) -> None:
 @pytest.mark.parametrize("after", ["import a\nx = 2\n", "import a\ny = 1\nx = 1\n", "x = 1\n", "import a\n"])
 def test_more_than_an_import_is_noticed(after: str) -> None:
     with pytest.raises(check.NotFaithful):
-        check.check_import("import a\nx = 1\n", after) if after != "x = 1\n" else check.check_import(
-            "y\n", after
-        )
+        check.check_import("import a\nx = 1\n", after) if after != "x = 1\n" else check.check_import("y\n", after)
 
 
 def test_an_import_is_not() -> None:

@@ -81,9 +81,7 @@ def test_a_text_nested_in_another() -> None:
     plan = replace(plan, edits=(inner, *plan.edits))
     fixes = [rewrite.Fix(plan, Function)]
     text = rewrite.apply(cst.parse_module(source), fixes, "r").text
-    assert text.endswith(
-        """formatted("{}", formatted("{:{}}", x, w)), percent("a".join(str(i) for i in y), x)\n)\n"""
-    )
+    assert text.endswith("""formatted("{}", formatted("{:{}}", x, w)), percent("a".join(str(i) for i in y), x)\n)\n""")
 
 
 def fix_of(source: str, **changes: Any) -> rewrite.Fix:

@@ -20,9 +20,7 @@ SETTINGS = config.Settings()
 
 def finding(span: Span, edits: Sequence[Edit], path: Path = PATH) -> Finding:
     plan = Plan(span, tuple(edits), ("deferred",))
-    return Finding(
-        "GM201", "print-call", str(path), span, "a print", "definite", "safe", None, (), None, plan
-    )
+    return Finding("GM201", "print-call", str(path), span, "a print", "definite", "safe", None, (), None, plan)
 
 
 def prints(source: bytes, path: Path, settings: config.Settings) -> list[Finding]:
@@ -106,10 +104,7 @@ def test_a_wrong_plan_is_a_problem_and_a_decline() -> None:
     result = fix("x = 1\n", wrong)
     assert not result.changed
     assert result.problems == (
-        (
-            "model.py:1: the fix of GM201 was not applied: "
-            "the rule's matcher does not match the node at the finding"
-        ),
+        ("model.py:1: the fix of GM201 was not applied: the rule's matcher does not match the node at the finding"),
     )
     assert [(f.fix, f.plan, f.decline and f.decline.reason) for f in result.remaining] == [
         ("none", None, "not-applied")

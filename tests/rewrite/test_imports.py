@@ -172,9 +172,7 @@ def test_relative_import_of_the_runtime(apply: Any) -> None:
 def test_long_runtime_name(apply: Any) -> None:
     runtime = "package_with_a_name.subpackage_with_a_name.module_with_a_name"
     text = apply('print("%s" % x)\nif x.any():\n    print(f"{x}")\n', runtime=runtime).text
-    assert text.startswith(
-        f"from {runtime} import (\n    deferred,\n    formatted,\n    percent,\n    when,\n)\n\n"
-    )
+    assert text.startswith(f"from {runtime} import (\n    deferred,\n    formatted,\n    percent,\n    when,\n)\n\n")
 
 
 COLLISIONS = {
@@ -209,9 +207,7 @@ def test_attributes_and_keywords_are_no_names(apply: Any) -> None:
 
 def test_imported_name_that_a_function_shadows(apply: Any) -> None:
     text = apply(f"{LINE}\n\ndef g(deferred): ...\n{BODY}", runtime=RUNTIME).text
-    assert text.startswith(
-        f"from {RUNTIME} import deferred\nfrom {RUNTIME} import deferred as graphmend_deferred\n"
-    )
+    assert text.startswith(f"from {RUNTIME} import deferred\nfrom {RUNTIME} import deferred as graphmend_deferred\n")
 
 
 def test_taken_fresh_name(apply: Any) -> None:
@@ -220,7 +216,5 @@ def test_taken_fresh_name(apply: Any) -> None:
 
 
 def test_torch_for_a_guard(apply: Any) -> None:
-    module = imports.add(
-        cst.parse_module("from torch import nn\n"), {"torch": "torch"}, RUNTIME, rewrite.Home()
-    )
+    module = imports.add(cst.parse_module("from torch import nn\n"), {"torch": "torch"}, RUNTIME, rewrite.Home())
     assert module.code == "import torch\nfrom torch import nn\n"

@@ -33,10 +33,7 @@ GUARD = "torch.compiler.is_compiling()"
 GUARDED = {
     "statement": (
         "def f():\n    # above\n    print(\n        1\n    )  # beside\n    g()\n",
-        (
-            f"def f():\n    # above\n    if not {GUARD}:\n"
-            "        print(\n            1\n        )  # beside\n    g()\n"
-        ),
+        (f"def f():\n    # above\n    if not {GUARD}:\n        print(\n            1\n        )  # beside\n    g()\n"),
     ),
     "suite": (
         "if n: print(1)  # c\n",

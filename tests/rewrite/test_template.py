@@ -108,9 +108,7 @@ _FIELD = st.tuples(
 def _spell(parts: list[tuple[str, tuple[str, str, str]]], tail: str) -> str:
     pieces = []
     for text, (name, conversion, spec) in parts:
-        quoted = (
-            text.encode("unicode_escape").decode().replace("{", "{{").replace("}", "}}").replace('"', '\\"')
-        )
+        quoted = text.encode("unicode_escape").decode().replace("{", "{{").replace("}", "}}").replace('"', '\\"')
         # A format specification such as `>20` only goes with text and numbers.
         pieces.append(f"{quoted}{{{name}{conversion or '!s'}{spec}}}")
     end = tail.encode("unicode_escape").decode().replace("{", "{{").replace("}", "}}").replace('"', '\\"')
