@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import multiprocessing
 import symtable
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +22,7 @@ from graphmend_lint.analysis.summary import FunctionSummary, ModuleSummary, summ
 from graphmend_lint.cache import Cache
 from graphmend_lint.config import Settings, load_settings
 from graphmend_lint.discovery import index_root, python_files
-from graphmend_lint.parallel import in_order
+from graphmend_lint.parallel import cores, in_order
 
 #: A tree with more files than this is no project (a home folder under version control): only what is linted is indexed.
 MAX_FILES = 50_000
@@ -234,9 +235,10 @@ def files_of_project(
 
 @lru_cache(maxsize=8)
 def index_for(root: Path, whole: bool, folder: Path) -> Index:
-    """The index that one process keeps for linting single sources (an editor, Fixit's workers)."""
+    """The index that one process keeps for linting single sources (an editor, Fixit and its workers)."""
     from graphmend_lint.cache import default_folder
 
+    jobs = cores() if multiprocessing.parent_process() is None else 1
     cache = Cache(default_folder())
     files = list(python_files(root, load_settings)) if whole else sorted(folder.glob("*.py"))
-    return build(root, files if len(files) <= MAX_FILES else [], cache, load_settings(folder))
+    return build(root, files if len(files) <= MAX_FILES else [], cache, load_settings(folder), jobs)
