@@ -39,7 +39,7 @@ def _not_compiled(function: _Function) -> _Function:
 class Seen:
     """What one call did. `said` has prints, log records and warnings in their order."""
 
-    error: tuple[str, str] | None
+    error: tuple[str, str, Any] | None
     result: Any
     said: list[tuple[Any, ...]]
     arguments: Any
@@ -247,9 +247,19 @@ def _observe(program: Program, function: Any, call: Callable[..., Any], argument
             gradients = _gradients(function, result, arguments)
         except Exception as exception:
             picture = None
-            error = (type(exception).__name__, str(exception).split("\n\nfrom user code")[0])
+            error = _error(exception)
     drawn = (float(torch.rand(())), random.random())
     return Seen(error, picture, said, plain(arguments), _state(function), drawn, gradients)
+
+
+def _error(exception: Exception) -> tuple[str, str, Any]:
+    """The class, the text and the arguments, without what Dynamo adds to an exception that it meets while tracing."""
+    arguments = [_without_trace(a) if isinstance(a, str) else a for a in exception.args]
+    return type(exception).__qualname__, _without_trace(str(exception)), plain([arguments, vars(exception)])
+
+
+def _without_trace(text: str) -> str:
+    return text.split("\n\nfrom user code")[0]
 
 
 def _gradients(function: Any, result: Any, arguments: Any) -> Any:

@@ -1,7 +1,7 @@
 """Fixtures: programs that are linted, fixed and run, before and after.
 
-`fixtures/defer/<case>/before.py` is linted; where it gets a fix, `after.py` is what `graphmend fix` makes of it. A case
-of several files has folders `before/` and `after/` in their place, and its program is `main.py`. A program defines
+`fixtures/<group>/<case>/before.py` is linted; where it gets a fix, `after.py` is what `graphmend fix` makes of it. A
+case of several files has folders `before/` and `after/` in their place, and its program is `main.py`. A program defines
 `build()`, which gives a callable and a list of argument tuples that take both sides of each branch.
 
 Comments say what is expected. On the line of a finding:
@@ -34,9 +34,9 @@ from graphmend_lint import engine
 from graphmend_lint.config import Settings
 from graphmend_lint.findings import Finding
 
-FIXTURES = Path(__file__).parent.parent / "fixtures" / "defer"
-#: The rules that the cases are about; a program may show what other rules find as well.
-SETTINGS = Settings(select=("GM2",))
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+#: The rules that the cases of each group are about; a program may show what other rules find as well.
+GROUPS = {"defer": Settings(select=("GM2",)), "trap": Settings(select=("GM3",))}
 
 _EXPECTATION = re.compile(r"(GM\d{3}): ((?:likely )?(?:safe|unsafe|none [a-z-]+))")
 _HEADER = re.compile(r"^# (breaks|twin|compile): (.*)$", re.MULTILINE)
@@ -54,13 +54,26 @@ class Expected:
 
 @dataclass(frozen=True)
 class Fixture:
-    """One folder of `fixtures/defer`."""
+    """One folder of `fixtures/defer` or `fixtures/trap`."""
 
     folder: Path
 
     @property
     def name(self) -> str:
         return self.folder.name
+
+    @property
+    def group(self) -> str:
+        return self.folder.parent.name
+
+    @property
+    def id(self) -> str:
+        """The name, unique over all groups."""
+        return self.name if self.group == "defer" else f"{self.group}-{self.name}"
+
+    @property
+    def settings(self) -> Settings:
+        return GROUPS[self.group]
 
     @property
     def main(self) -> str:
@@ -125,7 +138,8 @@ class Fixture:
 
 def fixtures() -> list[Fixture]:
     """Every case."""
-    return [Fixture(p) for p in sorted(FIXTURES.iterdir()) if p.is_dir() and not p.name.startswith("_")]
+    folders = [p for group in GROUPS for p in sorted((FIXTURES / group).iterdir())]
+    return [Fixture(p) for p in folders if p.is_dir() and not p.name.startswith("_")]
 
 
 def _text(path: Path) -> str:
@@ -160,9 +174,9 @@ def write(files: dict[str, str], folder: Path) -> list[Path]:
     return paths
 
 
-def lint(files: dict[str, str], folder: Path) -> list[Expected]:
+def lint(files: dict[str, str], folder: Path, settings: Settings) -> list[Expected]:
     """The findings in a project of `files`."""
-    report = engine.lint_paths(write(files, folder), settings_of=lambda _: SETTINGS, jobs=1)
+    report = engine.lint_paths(write(files, folder), settings_of=lambda _: settings, jobs=1)
     assert not report.errors
     return sorted(_as_expected(finding, folder) for finding in report.findings)
 
@@ -174,10 +188,10 @@ def _as_expected(finding: Finding, folder: Path) -> Expected:
     return Expected(name, finding.span.line, finding.code, f"{likely}{finding.fix}{reason}")
 
 
-def fix(files: dict[str, str], folder: Path) -> dict[str, str]:
+def fix(files: dict[str, str], folder: Path, settings: Settings) -> dict[str, str]:
     """What the safe fixes make of `files`; no fix may have gone wrong."""
     fixed = dict(files)
-    for path, outcome in engine.fix_paths(write(files, folder), lambda _: SETTINGS, jobs=1):
+    for path, outcome in engine.fix_paths(write(files, folder), lambda _: settings, jobs=1):
         assert not isinstance(outcome, str), outcome
         assert not outcome.problems, outcome.problems
         fixed[path.relative_to(folder).as_posix()] = outcome.source.decode()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from graphmend_lint.findings import Reason
-from graphmend_lint.transforms import defer
+from graphmend_lint.transforms import defer, trap
 from tests import fixtures_runner
 from tests.fixtures_runner import Fixture
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from tests.fixtures_executed import Program, Run
 
 ALL = fixtures_runner.fixtures()
-every_fixture = pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
+every_fixture = pytest.mark.parametrize("case", ALL, ids=lambda case: case.id)
 FIXED = [case for case in ALL if case.after != case.before]
 
 
 @pytest.fixture
 def fixed(case: Fixture, tmp_path: Path, request: pytest.FixtureRequest) -> dict[str, str]:
     """What fixing makes of a case; with --update-fixtures, this becomes what the case expects."""
-    files = fixtures_runner.fix(case.before, tmp_path / "fix")
+    files = fixtures_runner.fix(case.before, tmp_path / "fix", case.settings)
     if request.config.getoption("--update-fixtures"):
         case.write_after(files)
         vars(case).pop("after", None)
@@ -36,7 +36,7 @@ class TestText:
 
     @every_fixture
     def test_findings_are_those_of_the_comments(self, case: Fixture, tmp_path: Path) -> None:
-        assert fixtures_runner.lint(case.before, tmp_path) == case.expected()
+        assert fixtures_runner.lint(case.before, tmp_path, case.settings) == case.expected()
 
     @every_fixture
     def test_the_fix_is_exactly_the_expected_one(self, case: Fixture, fixed: dict[str, str]) -> None:
@@ -44,11 +44,11 @@ class TestText:
 
     @every_fixture
     def test_what_was_fixed_is_not_reported_again(self, case: Fixture, tmp_path: Path) -> None:
-        assert fixtures_runner.lint(case.after, tmp_path) == case.left()
+        assert fixtures_runner.lint(case.after, tmp_path, case.settings) == case.left()
 
     @every_fixture
     def test_a_second_fix_changes_nothing(self, case: Fixture, tmp_path: Path) -> None:
-        assert fixtures_runner.fix(case.after, tmp_path) == case.after
+        assert fixtures_runner.fix(case.after, tmp_path, case.settings) == case.after
 
     @every_fixture
     def test_all_comments_survive(self, case: Fixture) -> None:
@@ -67,26 +67,28 @@ class TestText:
 
 
 def test_twins_name_each_other() -> None:
-    named = {case.name: case.twins for case in ALL}
-    for name, twins in named.items():
+    named = {(case.group, case.name): case.twins for case in ALL}
+    for (group, name), twins in named.items():
         for twin in twins:
-            assert name in named.get(twin, ()), f"{twin} does not name {name}"
+            assert name in named.get((group, twin), ()), f"{twin} does not name {name}"
 
 
 def test_every_declining_case_has_an_accepting_twin() -> None:
-    accepting = {case.name for case in FIXED}
+    accepting = {(case.group, case.name) for case in FIXED}
     for case in ALL:
         if any(e.verdict.startswith(("none", "likely none")) for e in case.expected()) and case not in FIXED:
-            assert accepting.intersection(case.twins), f"{case.name} has no accepting twin"
+            assert accepting.intersection((case.group, twin) for twin in case.twins), f"{case.id} has no accepting twin"
 
 
 #: Reasons that no program shows: they depend on the configuration.
 BY_CONFIGURATION = {Reason.TARGET_TORCH_TOO_OLD}
 
 
-def test_every_reason_of_the_transformation_is_shown() -> None:
-    shown = {e.verdict.rpartition(" ")[2] for case in ALL for e in case.expected() if "none" in e.verdict}
-    assert shown == {reason.value for reason in defer.REASONS if reason not in BY_CONFIGURATION}
+@pytest.mark.parametrize(("group", "reasons"), [("defer", defer.REASONS), ("trap", trap.REASONS)])
+def test_every_reason_of_the_transformation_is_shown(group: str, reasons: tuple[Reason, ...]) -> None:
+    cases = [case for case in ALL if case.group == group]
+    shown = {e.verdict.rpartition(" ")[2] for case in cases for e in case.expected() if "none" in e.verdict}
+    assert shown == {reason.value for reason in reasons if reason not in BY_CONFIGURATION}
 
 
 @every_fixture

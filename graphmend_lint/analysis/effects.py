@@ -30,6 +30,8 @@ def is_total(node: ast.expr, values: Values, env: Env) -> bool:
         return all(is_total(element, values, env) for element in node.elts)
     if isinstance(node, ast.JoinedStr):
         return all(is_total(field, values, env) for part in node.values for field in text_fields(part))
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
+        return isinstance(node.operand, ast.Constant) and isinstance(node.operand.value, (int, float, complex))
     if isinstance(node, ast.BinOp):
         return _is_total_operation(node, values, env)
     return isinstance(node, ast.Call) and _is_total_call(node, values, env)
@@ -62,6 +64,9 @@ def _is_total_call(node: ast.Call, values: Values, env: Env) -> bool:
     if node.keywords:
         return False
     name = values.bindings.qualified(node.func, values.scope)
+    if name == "builtins.tuple" and len(node.args) == 1:
+        size = values.of(node.args[0], dict(env))
+        return size.type == "size" and not size.optional and is_total(node.args[0], values, env)
     if name is not None:
         module, _, last = name.rpartition(".")
         if module != "torch" or last not in TOTAL_TENSOR_OPERATIONS or len(node.args) != 1:
