@@ -3,11 +3,12 @@
     if not mask.all():                              if alarm := unless(mask.all()):
         raise ValueError(f"{mask.sum()} left")   ->     alarm(fail)(ValueError, formatted("{} left", mask.sum()))
 
-What makes that safe. Eagerly `unless(p)` is true where `not p` was, and `fail` raises the same exception with the same
-arguments. Compiled, the predicate and what the message needs go into one ordered operator, which raises when the
-graph runs. Compiled code computes the arguments of the exception in any case, so they must be total; and it goes on
-tracing after the guard, so nothing that follows in the function may be undefined on the data that the guard excludes:
-an operation that indexes with a tensor of the predicate could run first, or crash.
+What makes that safe. Eagerly `unless(p)` is true where `not p` was, and `fail` raises the same exception with the
+same arguments. Compiled, the predicate and what the message needs go into one ordered operator, which raises when the
+graph runs. Compiled code computes the arguments of the exception in any case, so they must be total. It also goes on
+tracing after the guard, and a compiler may run what follows first, so nothing that follows may be undefined on the
+data that the guard excludes. In the function itself that is looked at. A guard that compares by order may keep an
+index in bounds that a caller or a submodule uses: such a fix is unsafe.
 """
 
 from __future__ import annotations
@@ -53,7 +54,10 @@ _PARTIAL = frozenset(
         "bincount",
         "cholesky",
         "embedding",
+        "ctc_loss",
         "embedding_bag",
+        "multi_margin_loss",
+        "multilabel_margin_loss",
         "cross_entropy",
         "nll_loss",
         "gather",
@@ -82,12 +86,16 @@ _PARTIAL = frozenset(
         "scatter_reduce",
         "scatter_reduce_",
         "solve",
-        "split",
         "take",
         "take_along_dim",
         "tolist",
     }
 )
+
+
+#: Comparisons by which a guard keeps an index in bounds. Something else than this function may index with it then.
+_BOUNDS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_BOUNDS_BY_NAME = frozenset({"lt", "le", "gt", "ge", "less", "less_equal", "greater", "greater_equal"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,8 +297,11 @@ class _Function(Carrier):
         breaks = self.card.breaks[:1]
         message = f"the guard on `{self.text(guard.test)}` ends the graph ({breaks[0]})"
         decline = None
+        unsafe = _keeps_in_bounds(guard.test)
         if obstacle is None:
             message += "; raise when the graph runs"
+            if unsafe:
+                message += " (unsafe where the graph indexes with what the guard bounds: that could run first)"
         else:
             decline = Decline(obstacle.reason.value, f"{obstacle.text}; {ADVICE[obstacle.reason]}")
             message += f"; not fixed: {decline.text}"
@@ -302,7 +313,7 @@ class _Function(Carrier):
             self.facts.source.span(guard.test),
             message,
             region.confidence,
-            "safe" if plan else "none",
+            ("unsafe" if unsafe else "safe") if plan else "none",
             decline,
             breaks,
             region.entry,
@@ -322,6 +333,16 @@ def _header_names(node: ast.AST) -> Iterator[ast.Name]:
             stack.extend([*part.args, *part.keywords])
         else:
             stack.extend(ast.iter_child_nodes(part))
+
+
+def _keeps_in_bounds(test: ast.expr) -> bool:
+    """Whether a test compares by order: in a caller or a submodule, what it bounds may be an index."""
+    for node in ast.walk(test):
+        if isinstance(node, ast.Compare) and any(isinstance(op, _BOUNDS) for op in node.ops):
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _BOUNDS_BY_NAME:
+            return True
+    return False
 
 
 def _is_not(node: ast.AST) -> bool:

@@ -44,6 +44,10 @@ class TensorGuard(rule.GraphRule):
     around the guard is missed, and that no later operation of the function indexes with what the guard tests. On a
     GPU the check costs one synchronisation, as it did before. Comments and layout stay.
 
+    Unsafe, and applied only with `--unsafe-fixes`, where the guard compares by order (`if (index >= n).any()`): it may
+    keep an index in bounds that a caller or a submodule uses, and a compiler may run that first. Changes in place that
+    callers made earlier in the same graph are lost when the guard raises.
+
     ## When no fix is offered
 
     ## Options
