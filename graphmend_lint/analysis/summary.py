@@ -14,7 +14,7 @@ from typing import TypeGuard
 from graphmend_lint.analysis.names import dotted, known_while_tracing
 
 #: Bump when the shape or meaning of a summary changes: cached ones of another version are ignored.
-VERSION = 4
+VERSION = 5
 
 MODULE_BODY = "<module>"
 
@@ -26,7 +26,8 @@ class FunctionSummary:
     `qualname` follows Python's (`Model.forward`, `outer.<locals>.inner`). In `decorators` and `returns`, `name()` is a
     call of that name. `refs` are names and attribute chains that are
     loaded in live code (not under `if not torch.compiler.is_compiling()`): calls, and functions passed along.
-    `tried` are those of them that stand inside a `try` with handlers. `has_guard`: an `if` ends in `raise`.
+    `tried` are those of them that stand inside a `try` with handlers. `has_guard`: an `if` ends in `raise`,
+    and its test is not plainly one of shapes, types and attributes.
     """
 
     qualname: str
@@ -322,7 +323,7 @@ class _Body:
             inside.statements(statement.body, None, resolve)
             self.tried |= inside.refs
         if isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Raise):
-            self.has_guard = True
+            self.has_guard = self.has_guard or not _looks_static(statement.test)
         value = getattr(statement, "value", None)
         if isinstance(statement, ast.Return) and value is not None:
             called = isinstance(value, ast.Call)
@@ -403,6 +404,37 @@ class _Children(dict[type, tuple[str, ...]]):
 
 
 _CHILDREN = _Children()
+
+
+_STATIC_CALLS = frozenset({"isinstance", "issubclass", "hasattr", "callable", "len"})
+_STATIC_METHODS = frozenset(
+    {"size", "dim", "numel", "ndimension", "is_floating_point", "keys", "startswith", "endswith"}
+)
+_STATIC_ATTRIBUTES = frozenset({"shape", "ndim", "dtype", "device", "training"})
+
+
+def _looks_static(test: ast.expr) -> bool:
+    """Whether a test is made of shapes, types, constants and attributes of `self` alone, by its form."""
+    if isinstance(test, ast.BoolOp):
+        return all(map(_looks_static, test.values))
+    if isinstance(test, ast.UnaryOp):
+        return _looks_static(test.operand)
+    if isinstance(test, ast.Compare):
+        by_identity = all(isinstance(op, (ast.Is, ast.IsNot)) for op in test.ops)
+        return by_identity or all(map(_looks_static, (test.left, *test.comparators)))
+    if isinstance(test, (ast.Tuple, ast.List, ast.Set)):
+        return all(map(_looks_static, test.elts))
+    if isinstance(test, ast.BinOp):
+        return _looks_static(test.left) and _looks_static(test.right)
+    if isinstance(test, ast.Call):
+        if isinstance(test.func, ast.Attribute):
+            return test.func.attr in _STATIC_METHODS
+        return isinstance(test.func, ast.Name) and test.func.id in _STATIC_CALLS
+    if isinstance(test, ast.Subscript):
+        return isinstance(test.value, ast.Attribute) and test.value.attr in _STATIC_ATTRIBUTES
+    if isinstance(test, ast.Attribute):
+        return test.attr in _STATIC_ATTRIBUTES or (dotted(test) or "").startswith("self.")
+    return isinstance(test, ast.Constant)
 
 
 def live_statements(body: list[ast.stmt], resolve: object) -> Iterator[ast.stmt]:
