@@ -241,7 +241,8 @@ class _Handle:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not _traces():
             return _call_late(self, args, kwargs)
-        if _carried(self, args, kwargs):
+        certain = self._gm_kind == "fail" and len(self._gm_predicates) == 0  # nothing after it is to be traced
+        if not certain and _carried(self, args, kwargs):
             return None
         if self._gm_predicates and not all(bool(p) for p in self._gm_predicates):
             return None
@@ -266,7 +267,18 @@ class _Question:
         self._gm_name = name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._gm_name == "equal" and len(args) == 2 and _shapes_differ(*args):
+            return False  # known now, and what follows may not even be traceable
         return _Late(self._gm_name, args, kwargs, False)
+
+
+def _shapes_differ(first: Any, second: Any) -> bool:
+    if not isinstance(first, torch.Tensor) or not isinstance(second, torch.Tensor):
+        return False
+    if first.dim() != second.dim():
+        return True
+    shapes = torch.fx.experimental.symbolic_shapes
+    return any([shapes.guard_or_false(a != b) for a, b in zip(first.shape, second.shape, strict=True)])
 
 
 class _Late:

@@ -16,6 +16,7 @@ and at the top of the program:
     # twin: other_case      the case that differs in one feature and gets the opposite answer
     # compile: dynamic      options of the compiled runs: `dynamic`, `inductor` (run with that backend as well), `reset`
                             (compile anew for each input)
+    # fixes: unsafe         unsafe fixes are asked for
 
 This module needs no torch; `tests.fixtures_executed` runs what it reads.
 """
@@ -26,7 +27,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -39,7 +40,7 @@ FIXTURES = Path(__file__).parent.parent / "fixtures"
 GROUPS = {"defer": Settings(select=("GM2",)), "trap": Settings(select=("GM3",))}
 
 _EXPECTATION = re.compile(r"(GM\d{3}): ((?:likely )?(?:safe|unsafe|none [a-z-]+))")
-_HEADER = re.compile(r"^# (breaks|twin|compile): (.*)$", re.MULTILINE)
+_HEADER = re.compile(r"^# (breaks|twin|compile|fixes): (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, order=True)
@@ -73,7 +74,7 @@ class Fixture:
 
     @property
     def settings(self) -> Settings:
-        return GROUPS[self.group]
+        return replace(GROUPS[self.group], unsafe_fixes=self.header.get("fixes") == "unsafe")
 
     @property
     def main(self) -> str:

@@ -98,6 +98,31 @@ _BOUNDS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _BOUNDS_BY_NAME = frozenset({"lt", "le", "gt", "ge", "less", "less_equal", "greater", "greater_equal"})
 
 
+#: Methods of Python's containers that change them.
+_CONTAINER_CHANGES = frozenset(
+    {
+        "append",
+        "appendleft",
+        "clear",
+        "discard",
+        "extend",
+        "insert",
+        "pop",
+        "popitem",
+        "popleft",
+        "remove",
+        "reverse",
+        "setdefault",
+        "sort",
+        "update",
+    }
+)
+_DISPLAYS = (ast.List, ast.ListComp, ast.Dict, ast.DictComp, ast.Set, ast.SetComp)
+
+#: Classes of torch.nn whose call changes their buffers in training.
+_NORMS = ("BatchNorm", "SyncBatchNorm", "InstanceNorm", "LazyBatchNorm", "LazyInstanceNorm")
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """`carried` is False where the oldest torch to support lacks effectful operators."""
@@ -256,7 +281,7 @@ class _Function(Carrier):
         A graph writes such changes back at its end, which an exception in it does not reach.
         """
         loop = next((a for a in point.around if isinstance(a, (ast.For, ast.AsyncFor, ast.While))), None)
-        last = loop.end_lineno if loop else guard.lineno - 1
+        last = loop.end_lineno if loop else guard.test.end_lineno
         for node in ast.walk(self.scope.node):
             if isinstance(node, (ast.stmt, ast.expr)) and node.lineno <= (last or 0) and self._changes(node):
                 raise Obstacle(Reason.GUARD_AFTER_CHANGE, f"line {node.lineno} changes something before the guard")
@@ -264,7 +289,7 @@ class _Function(Carrier):
     def _changes(self, node: ast.AST) -> bool:
         if isinstance(node, (ast.Attribute, ast.Subscript)):
             return not isinstance(node.ctx, ast.Load)
-        if isinstance(node, ast.AugAssign):
+        if isinstance(node, (ast.AugAssign, ast.Global, ast.Nonlocal)):
             return True
         if not isinstance(node, ast.Call):
             return False
@@ -273,7 +298,24 @@ class _Function(Carrier):
             fact = torch_facts.function(name)
         else:
             fact = torch_facts.method(node.func.attr) if isinstance(node.func, ast.Attribute) else None
-        return (fact is not None and fact.in_place) or any(keyword.arg == "out" for keyword in node.keywords)
+        in_place = (fact is not None and fact.in_place) or any(keyword.arg == "out" for keyword in node.keywords)
+        return in_place or self._changes_container(node.func) or self._counts_batches(node.func, name or "")
+
+    def _changes_container(self, func: ast.expr) -> bool:
+        """Whether a method changes a list, dict or set that this function did not make itself."""
+        if not isinstance(func, ast.Attribute) or func.attr not in _CONTAINER_CHANGES:
+            return False
+        if not isinstance(func.value, ast.Name):
+            return True
+        targets = (n for n in ast.walk(self.scope.node) if isinstance(n, ast.Assign) and _binds(n, func.value.id))
+        made = [isinstance(n.value, _DISPLAYS) for n in targets]
+        arguments = {n.arg for n in ast.walk(self.scope.node.args) if isinstance(n, ast.arg)}
+        return func.value.id in arguments or not made or not all(made)
+
+    def _counts_batches(self, func: ast.expr, name: str) -> bool:
+        """Whether a call keeps running statistics."""
+        held = self.values.of(func, self.values.parameters()).type.rpartition(".")[2]
+        return held.startswith(_NORMS) or name.rpartition(".")[2] in ("batch_norm", "instance_norm")
 
     def _after(self, guard: ast.If, point: Point) -> Iterator[ast.stmt]:
         """Statements that may run after the guard: the later ones of the function, and all of a loop around it."""
@@ -343,6 +385,10 @@ def _keeps_in_bounds(test: ast.expr) -> bool:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _BOUNDS_BY_NAME:
             return True
     return False
+
+
+def _binds(node: ast.Assign, name: str) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == name for target in node.targets for part in ast.walk(target))
 
 
 def _is_not(node: ast.AST) -> bool:
