@@ -42,7 +42,7 @@ CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 @click.group(context_settings=CONTEXT)
 @click.version_option(__version__, "-V", "--version", prog_name="graphmend")
 def main() -> None:
-    r"""Find, fix and verify PyTorch 2 graph breaks.
+    """Find, fix and verify PyTorch 2 graph breaks.
 
     \b
     Examples:
@@ -104,7 +104,7 @@ def lint(
     show_settings: bool,
     **common: Any,
 ) -> None:
-    r"""Report what ends the graph in PATHS (files and folders; `-` is stdin; default: this folder).
+    """Report what ends the graph in PATHS (files and folders; `-` is stdin; default: this folder).
 
     Reads code, never runs it. Exit code 0: nothing found; 1: findings; 2: an error, or a file that could not be read.
 
@@ -221,7 +221,7 @@ def fix(
     exit_non_zero_on_fix: bool,
     **common: Any,
 ) -> None:
-    r"""Apply the safe fixes in PATHS (files and folders; `-`: stdin to stdout; default: this folder).
+    """Apply the safe fixes in PATHS (files and folders; `-`: stdin to stdout; default: this folder).
 
     Each file is written whole or not at all. Exit code 0: nothing is left (with --diff: nothing would change); 1:
     findings are left (with --diff: something would change); 2: an error.
@@ -346,7 +346,7 @@ def _fix_stdin(settings_of: Callable[[Path], Settings], common: dict[str, Any], 
 @click.option("--unsafe-fixes", is_flag=True, help="Also apply fixes that rest on something not proven.")
 @click.option("--json", "as_json", is_flag=True, help="The verdict as JSON.")
 def verify(target: str | None, fix_paths: tuple[Path, ...], as_json: bool, unsafe_fixes: bool, **given: Any) -> None:
-    r"""Prove that the fixes change nothing but the breaks: run TARGET as it is and fixed, and compare.
+    """Prove that the fixes change nothing but the breaks: run TARGET as it is and fixed, and compare.
 
     TARGET is `module:callable` or `file.py:callable`. The callable takes no arguments and returns a model (or
     function) and a list of input sets: `(model, [(x,), {"x": x}, ...])`. Without TARGET, the
@@ -474,7 +474,7 @@ def _card(card: Any) -> dict[str, Any]:
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Overwrite a file that is not an older copy.")
 def vendor(path: Path, force: bool) -> None:
-    r"""Copy the runtime module into your package, so that fixed code needs only torch.
+    """Copy the runtime module into your package, so that fixed code needs only torch.
 
     PATH is a package folder or a .py file. Set `runtime-module` in [tool.graphmend] to the copy's module name, and
     fixes import from it.
