@@ -71,6 +71,7 @@ OTHER_ROWS = (
     Row("marian16", ("opus-mt-fr-en",), "DC 3, LC 3", 6, 0),
     Row("phi", ("Phi-4-mini-instruct",), "DC", 5, 0),
     Row("gdino", ("grounding-dino-tiny", "grounding-dino-base"), "DC 11, DS 3, DO 3", 17, 7),
+    Row("molformer", ("MoLFormer-XL-both10pct",), "VG", 5, 0),
     Row("clap", ("clap-htsat-fused",), "DS", 4, 4),
 )
 ROWS = {row.name: row for row in (*LOGGER_ROWS, *OTHER_ROWS)}

@@ -278,7 +278,7 @@ def _shapes_differ(first: Any, second: Any) -> bool:
     if first.dim() != second.dim():
         return True
     shapes = torch.fx.experimental.symbolic_shapes
-    return any([shapes.guard_or_false(a != b) for a, b in zip(first.shape, second.shape, strict=True)])
+    return any(shapes.guard_or_false(a != b) for a, b in zip(first.shape, second.shape, strict=True))
 
 
 class _Late:

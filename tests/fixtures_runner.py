@@ -134,7 +134,12 @@ class Fixture:
     def left(self) -> list[Expected]:
         """The findings that the comments ask for once everything is fixed."""
         found = (e for name, text in self.after.items() for e in _expectations(name, text))
-        return sorted(e for e in found if not e.verdict.endswith("safe"))
+        applied = (
+            ("safe", "likely safe", "unsafe", "likely unsafe")
+            if self.settings.unsafe_fixes
+            else ("safe", "likely safe")
+        )
+        return sorted(e for e in found if e.verdict not in applied)
 
 
 def fixtures() -> list[Fixture]:

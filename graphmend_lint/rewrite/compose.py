@@ -280,7 +280,7 @@ class _Composer(cst.CSTTransformer):
         self.texts: dict[cst.CSTNode, tuple[Edit, bool]] = {}
         self.tests: dict[cst.CSTNode, Edit] = {}
         self.questions: dict[cst.CSTNode, str] = {}
-        self.raises: dict[cst.CSTNode, str] = {}
+        self.raises: dict[cst.CSTNode, Edit] = {}
         self.guards: dict[cst.CSTNode, str] = {}
         for fix in fixes:
             one_line = fix.plan.site.line == fix.plan.site.end_line
@@ -288,7 +288,7 @@ class _Composer(cst.CSTTransformer):
                 if edit.kind == "guard":
                     self.guards[found.statements[edit.span]] = edit.detail
                 elif edit.kind == "fail":
-                    self.raises[found.statements[edit.span]] = edit.detail
+                    self.raises[found.statements[edit.span]] = edit
                 elif edit.kind in ("when", "unless"):
                     self.tests[found.expressions[edit.span]] = edit
                 elif edit.kind == "wrap" and fix.plan.site not in found.expressions:
@@ -319,7 +319,7 @@ class _Composer(cst.CSTTransformer):
             if original in self.tests and isinstance(updated, cst.BaseExpression):
                 return self._alarm(updated, self.tests[original])
         elif isinstance(original, cst.Raise) and isinstance(updated, cst.Raise) and original in self.raises:
-            return express.failing(self.raises[original], self.local("fail"), updated)
+            return self._failing(updated, self.raises[original])
         elif isinstance(updated, cst.If) and isinstance(original, cst.If) and original.test in self.tests:
             return self._test(updated)
         elif isinstance(updated, (cst.SimpleStatementLine, cst.SimpleStatementSuite)):
@@ -332,6 +332,13 @@ class _Composer(cst.CSTTransformer):
         if site.line != site.end_line:
             return made
         return layout.fit(made, site.column, self.page.indent_at(site.line), self.page)
+
+    def _failing(self, node: cst.Raise, edit: Edit) -> cst.Expr:
+        made = express.failing(edit.detail, self.local("fail"), node)
+        if edit.span.line != edit.span.end_line or not isinstance(made.value, cst.Call):
+            return made
+        indent = self.page.indent_at(edit.span.line)
+        return made.with_changes(value=layout.fit(made.value, edit.span.column, indent, self.page))
 
     def _text(self, node: cst.BaseExpression, edit: Edit, one_line: bool) -> cst.BaseExpression:
         make = express.formatted if edit.kind == "format" else express.percent
