@@ -17,6 +17,9 @@ from graphmend_lint.analysis.facts import FileFacts, FunctionFacts
 from graphmend_lint.analysis.values import TRY_STATEMENTS, Env, Point, Value
 from graphmend_lint.findings import Edit, Reason
 
+#: What the fix of a check rests on without proof.
+NOT_PROVEN = "unsafe: callers and submodules may change state before it, or index with what it guards"
+
 #: What an edit of a text needs from the runtime.
 IMPORTS = {"format": "formatted", "percent": "percent"}
 

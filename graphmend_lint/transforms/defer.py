@@ -23,7 +23,7 @@ from graphmend_lint.analysis.facts import FileFacts, FunctionFacts, Interest
 from graphmend_lint.analysis.names import dotted
 from graphmend_lint.analysis.values import Env, Point, Value
 from graphmend_lint.findings import ADVICE, Confidence, Decline, Edit, Finding, Fix, Plan, Reason
-from graphmend_lint.transforms.carry import IMPORTS, Card, Carrier, Obstacle
+from graphmend_lint.transforms.carry import IMPORTS, NOT_PROVEN, Card, Carrier, Obstacle
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,8 @@ class _Function(Carrier):
             plan = self._plan(point, site, branch)
         except Obstacle as obstacle:
             return self._report(site, "none", obstacle=obstacle)
-        return self._report(site, "safe", plan=plan, in_branch=branch is not None)
+        fix: Fix = "unsafe" if site.family in _CHECKS else "safe"
+        return self._report(site, fix, plan=plan, in_branch=branch is not None)
 
     def _plan(self, point: Point, site: _Site, branch: ast.If | None) -> Plan:
         if not self.options.carried:
@@ -291,6 +292,8 @@ class _Function(Carrier):
         if obstacle is not None:
             decline = Decline(obstacle.reason.value, f"{obstacle.text}; {ADVICE[obstacle.reason]}")
             message += f"; not fixed: {decline.text}"
+        elif site.family in _CHECKS:
+            message += f"; run it when the graph runs ({NOT_PROVEN})"
         elif fix == "unsafe":
             message += "; skip it while compiling (the message is then not heard from compiled code)"
         else:

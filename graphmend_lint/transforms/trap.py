@@ -7,8 +7,9 @@ What makes that safe. Eagerly `unless(p)` is true where `not p` was, and `fail` 
 same arguments. Compiled, the predicate and what the message needs go into one ordered operator, which raises when the
 graph runs. Compiled code computes the arguments of the exception in any case, so they must be total. It also goes on
 tracing after the guard, and a compiler may run what follows first, so nothing that follows may be undefined on the
-data that the guard excludes. In the function itself that is looked at. A guard that compares by order may keep an
-index in bounds that a caller or a submodule uses: such a fix is unsafe.
+data that the guard excludes; and a graph writes changes back at its end, which an exception does not reach, so
+nothing may have been changed before. In the function itself both are looked at. Callers and submodules share the
+graph and are not looked at yet: for that reason the fix is unsafe.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from graphmend_lint.analysis.facts import FileFacts, FunctionFacts, Interest
 from graphmend_lint.analysis.names import dotted
 from graphmend_lint.analysis.values import Env, Point
 from graphmend_lint.findings import ADVICE, Decline, Edit, Finding, Plan, Reason
-from graphmend_lint.transforms.carry import IMPORTS, Card, Carrier, Obstacle
+from graphmend_lint.transforms.carry import IMPORTS, NOT_PROVEN, Card, Carrier, Obstacle
 
 #: Reasons that this transformation gives; the rules' pages list them.
 REASONS = (
@@ -91,11 +92,6 @@ _PARTIAL = frozenset(
         "tolist",
     }
 )
-
-
-#: Comparisons by which a guard keeps an index in bounds. Something else than this function may index with it then.
-_BOUNDS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-_BOUNDS_BY_NAME = frozenset({"lt", "le", "gt", "ge", "less", "less_equal", "greater", "greater_equal"})
 
 
 #: Methods of Python's containers that change them.
@@ -339,11 +335,8 @@ class _Function(Carrier):
         breaks = self.card.breaks[:1]
         message = f"the guard on `{self.text(guard.test)}` ends the graph ({breaks[0]})"
         decline = None
-        unsafe = _keeps_in_bounds(guard.test)
         if obstacle is None:
-            message += "; raise when the graph runs"
-            if unsafe:
-                message += " (unsafe where the graph indexes with what the guard bounds: that could run first)"
+            message += f"; raise when the graph runs ({NOT_PROVEN})"
         else:
             decline = Decline(obstacle.reason.value, f"{obstacle.text}; {ADVICE[obstacle.reason]}")
             message += f"; not fixed: {decline.text}"
@@ -355,7 +348,7 @@ class _Function(Carrier):
             self.facts.source.span(guard.test),
             message,
             region.confidence,
-            ("unsafe" if unsafe else "safe") if plan else "none",
+            "unsafe" if plan else "none",
             decline,
             breaks,
             region.entry,
@@ -375,16 +368,6 @@ def _header_names(node: ast.AST) -> Iterator[ast.Name]:
             stack.extend([*part.args, *part.keywords])
         else:
             stack.extend(ast.iter_child_nodes(part))
-
-
-def _keeps_in_bounds(test: ast.expr) -> bool:
-    """Whether a test compares by order: in a caller or a submodule, what it bounds may be an index."""
-    for node in ast.walk(test):
-        if isinstance(node, ast.Compare) and any(isinstance(op, _BOUNDS) for op in node.ops):
-            return True
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _BOUNDS_BY_NAME:
-            return True
-    return False
 
 
 def _binds(node: ast.Assign, name: str) -> bool:

@@ -36,9 +36,11 @@ class BreakingCheck(rule.GraphRule):
     ```
 
     ## Fix safety
-    Safe. Eagerly `deferred(f)` is `f`. In compiled code the same check runs when the graph does, in the order of the
-    program with other deferred calls, and raises the same exception with the same message; the compiled function
-    works afterwards. The check still synchronises with the GPU, as it did. Comments and layout stay.
+    Unsafe, and applied only with `--unsafe-fixes`. Eagerly `deferred(f)` is `f`. In compiled code the same check runs
+    when the graph does, in the order of the program with other deferred calls, and raises the same exception with the
+    same message; the compiled function works afterwards. What is not shown: that nothing else in the graph changes
+    state before the check (that is lost when it raises) or indexes with what it checks (that may run first). The
+    check still synchronises with the GPU, as it did. Comments and layout stay.
 
     ## When no fix is offered
 
@@ -49,7 +51,7 @@ class BreakingCheck(rule.GraphRule):
     - [GB0170](https://meta-pytorch.github.io/compile-graph-break-site/gb/gb0170.html)
     """
 
-    CODE, SINCE, FIX = "GM303", "0.1", "safe"
+    CODE, SINCE, FIX = "GM303", "0.1", "unsafe"
     TITLE, CATEGORY = "a check of a tensor ends the graph", "guard"
     TAGS = {"gm303", "guards"}
     BREAKS, TORCH = ("GB0124", "GB0170"), ">=2.11"
@@ -81,18 +83,7 @@ class BreakingCheck(rule.GraphRule):
                     torch._check_tensor_all(mask >= 0)  # one value for each token
                     torch._assert((x > 0).all(), "positive, please")
                     return x * mask
-            """,
-            expected_replacement="""
-            import torch
-            from graphmend_lint.runtime import deferred
-            from torch import nn
-
-            class Merger(nn.Module):
-                def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-                    deferred(torch._check_tensor_all)(mask >= 0)  # one value for each token
-                    deferred(torch._assert)((x > 0).all(), "positive, please")
-                    return x * mask
-            """,
+            """
         ),
     ]
 

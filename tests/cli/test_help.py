@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.cli.project import Project
 
 
@@ -12,4 +13,5 @@ def test_examples_stand_on_lines_of_their_own(project: Project, command: tuple[s
     assert outcome.code == 0
     examples = outcome.out.partition("Example")[2].splitlines()[1:]
     first = next(line for line in examples if line.strip())
-    assert first.strip().startswith(("graphmend ", "git ")) and "\\b" not in outcome.out
+    assert first.strip().startswith(("graphmend ", "git "))
+    assert "\\b" not in outcome.out
