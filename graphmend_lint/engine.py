@@ -188,11 +188,8 @@ def lint_paths(
     cache = Cache(cache_folder)
     results = missing
     try:
-        by_project: dict[tuple[Path, bool], list[Path]] = {}
-        for path in files:
-            by_project.setdefault(index_root(path.parent), []).append(path)
         groups = [
-            (index.files_of_project(linted[0].parent, linted, settings_of), linted) for linted in by_project.values()
+            (index.files_of_project(linted[0].parent, linted, settings_of), linted) for linted in _by_project(files)
         ]
         tick = start(sum(len(members) + len(linted) for (_, members), linted in groups))
         for (root, members), linted in groups:
@@ -201,6 +198,14 @@ def lint_paths(
     finally:
         cache.close()
     return Report(sorted(results, key=lambda r: str(r.path)))
+
+
+def _by_project(paths: Iterable[Path]) -> list[list[Path]]:
+    """The files, those of one project together."""
+    projects: dict[tuple[Path, bool], list[Path]] = {}
+    for path in paths:
+        projects.setdefault(index_root(path.parent), []).append(path)
+    return list(projects.values())
 
 
 def collect(paths: Iterable[Path], settings_of: SettingsOf) -> tuple[list[Path], list[FileResult]]:
@@ -330,10 +335,7 @@ def fix_paths(
     """What fixing makes of each file, or why it could not be fixed; nothing is written."""
     cache = Cache(cache_folder)
     try:
-        by_project: dict[tuple[Path, bool], list[Path]] = {}
-        for path in paths:
-            by_project.setdefault(index_root(path.parent), []).append(path)
-        for wanted in by_project.values():
+        for wanted in _by_project(paths):
             root, members = index.files_of_project(wanted[0].parent, wanted, settings_of)
             built = index.build(root, members, cache, settings_of(root), jobs or cores())
             _ = built.regions

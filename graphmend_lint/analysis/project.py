@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -221,7 +221,3 @@ class Project:
                 if ancestor.path is not None:
                     below.setdefault((ancestor.path, ancestor.name), []).append(symbol)
         return below
-
-    def add(self, summaries: Iterable[tuple[Path, ModuleSummary | None]]) -> None:
-        """Put summaries that were made elsewhere (in a worker, in the cache) into the index."""
-        self.summaries.update(summaries)

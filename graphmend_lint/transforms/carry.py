@@ -15,7 +15,7 @@ from graphmend_lint.analysis.bindings import Scope
 from graphmend_lint.analysis.effects import is_text, is_text_format, is_total, text_fields
 from graphmend_lint.analysis.facts import FileFacts, FunctionFacts
 from graphmend_lint.analysis.values import TRY_STATEMENTS, Env, Point, Value
-from graphmend_lint.findings import Edit, Reason
+from graphmend_lint.findings import ADVICE, Decline, Edit, Reason
 
 #: What the fix of a check rests on without proof.
 NOT_PROVEN = "unsafe: callers and submodules may change state before it, or index with what it guards"
@@ -136,14 +136,23 @@ class Carrier:
 
     def _leaves_alone(self, call: ast.Call) -> bool:
         """Whether a call is known not to change anything that a text may show."""
-        name = self.facts.bindings.qualified(call.func, self.scope)
         if any(keyword.arg == "out" for keyword in call.keywords):
             return False
+        fact = self.torch_fact(call)
+        if fact is not None:
+            return not fact.in_place
+        return (self.facts.bindings.qualified(call.func, self.scope) or "").startswith("builtins.")
+
+    def torch_fact(self, call: ast.Call) -> torch_facts.OpFact | None:
+        """What is known of a call of a torch function, or of a method if its receiver is a tensor."""
+        name = self.facts.bindings.qualified(call.func, self.scope)
         if name is not None:
-            fact = torch_facts.function(name)
-            return name.startswith("builtins.") if fact is None else not fact.in_place
-        fact = torch_facts.method(call.func.attr) if isinstance(call.func, ast.Attribute) else None
-        return fact is not None and not fact.in_place
+            return torch_facts.function(name)
+        return torch_facts.method(call.func.attr) if isinstance(call.func, ast.Attribute) else None
+
+    def decline(self, obstacle: Obstacle) -> Decline:
+        """What a finding says where there is no fix: the obstacle, and what a person can do."""
+        return Decline(obstacle.reason.value, f"{obstacle.text}; {ADVICE[obstacle.reason]}")
 
     def carried_value(self, node: ast.expr, env: Env) -> Value:
         value = self.values.of(node, dict(env))

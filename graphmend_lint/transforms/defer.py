@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from graphmend_lint.analysis.facts import FileFacts, FunctionFacts, Interest
 from graphmend_lint.analysis.names import dotted
 from graphmend_lint.analysis.values import Env, Point, Value
-from graphmend_lint.findings import ADVICE, Confidence, Decline, Edit, Finding, Fix, Plan, Reason
+from graphmend_lint.findings import Confidence, Edit, Finding, Fix, Plan, Reason
 from graphmend_lint.transforms.carry import IMPORTS, NOT_PROVEN, Card, Carrier, Obstacle
 
 
@@ -290,7 +290,7 @@ class _Function(Carrier):
         message = f"`{site.callee}(...)` ends the graph ({', '.join(breaks)})"
         decline = None
         if obstacle is not None:
-            decline = Decline(obstacle.reason.value, f"{obstacle.text}; {ADVICE[obstacle.reason]}")
+            decline = self.decline(obstacle)
             message += f"; not fixed: {decline.text}"
         elif site.family in _CHECKS:
             message += f"; run it when the graph runs ({NOT_PROVEN})"

@@ -18,12 +18,11 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from graphmend_lint.analysis import torch_facts
 from graphmend_lint.analysis.effects import is_text_format
 from graphmend_lint.analysis.facts import FileFacts, FunctionFacts, Interest
 from graphmend_lint.analysis.names import dotted
 from graphmend_lint.analysis.values import Env, Point
-from graphmend_lint.findings import ADVICE, Decline, Edit, Finding, Plan, Reason
+from graphmend_lint.findings import Edit, Finding, Plan, Reason
 from graphmend_lint.transforms.carry import IMPORTS, NOT_PROVEN, Card, Carrier, Obstacle
 
 #: Reasons that this transformation gives; the rules' pages list them.
@@ -155,6 +154,7 @@ class _Function(Carrier):
         self.card = card
         self.options = options
         self.alarm = self.fresh_name("alarm")
+        self.parameters = function.values.parameters()
 
     def findings(self) -> Iterator[Finding]:
         for point in self.function.walk().points():
@@ -276,7 +276,7 @@ class _Function(Carrier):
 
         A graph writes such changes back at its end, which an exception in it does not reach.
         """
-        loop = next((a for a in point.around if isinstance(a, (ast.For, ast.AsyncFor, ast.While))), None)
+        loop = _outer_loop(point)
         last = loop.end_lineno if loop else guard.test.end_lineno
         for node in ast.walk(self.scope.node):
             if isinstance(node, (ast.stmt, ast.expr)) and node.lineno <= (last or 0) and self._changes(node):
@@ -290,10 +290,7 @@ class _Function(Carrier):
         if not isinstance(node, ast.Call):
             return False
         name = self.facts.bindings.qualified(node.func, self.scope)
-        if name is not None:
-            fact = torch_facts.function(name)
-        else:
-            fact = torch_facts.method(node.func.attr) if isinstance(node.func, ast.Attribute) else None
+        fact = self.torch_fact(node)
         in_place = (fact is not None and fact.in_place) or any(keyword.arg == "out" for keyword in node.keywords)
         return in_place or self._changes_container(node.func) or self._counts_batches(node.func, name or "")
 
@@ -310,12 +307,12 @@ class _Function(Carrier):
 
     def _counts_batches(self, func: ast.expr, name: str) -> bool:
         """Whether a call keeps running statistics."""
-        held = self.values.of(func, self.values.parameters()).type.rpartition(".")[2]
+        held = self.values.of(func, dict(self.parameters)).type.rpartition(".")[2]
         return held.startswith(_NORMS) or name.rpartition(".")[2] in ("batch_norm", "instance_norm")
 
     def _after(self, guard: ast.If, point: Point) -> Iterator[ast.stmt]:
         """Statements that may run after the guard: the later ones of the function, and all of a loop around it."""
-        loop = next((a for a in point.around if isinstance(a, (ast.For, ast.AsyncFor, ast.While))), None)
+        loop = _outer_loop(point)
         first = loop.lineno if loop else (guard.end_lineno or guard.lineno) + 1
         inside = set(ast.walk(guard))
         for statement in ast.walk(self.scope.node):
@@ -338,7 +335,7 @@ class _Function(Carrier):
         if obstacle is None:
             message += f"; raise when the graph runs ({NOT_PROVEN})"
         else:
-            decline = Decline(obstacle.reason.value, f"{obstacle.text}; {ADVICE[obstacle.reason]}")
+            decline = self.decline(obstacle)
             message += f"; not fixed: {decline.text}"
         region = self.function.region
         return Finding(
@@ -372,6 +369,11 @@ def _header_names(node: ast.AST) -> Iterator[ast.Name]:
 
 def _binds(node: ast.Assign, name: str) -> bool:
     return any(isinstance(part, ast.Name) and part.id == name for target in node.targets for part in ast.walk(target))
+
+
+def _outer_loop(point: Point) -> ast.stmt | None:
+    """The outermost loop around a statement."""
+    return next((a for a in point.around if isinstance(a, (ast.For, ast.AsyncFor, ast.While))), None)
 
 
 def _is_not(node: ast.AST) -> bool:
