@@ -9,7 +9,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from graphmend_lint.engine import FileResult, Report
     from graphmend_lint.findings import Finding
     from graphmend_lint.fixing import FixResult, Lint
+    from graphmend_lint.verify.command import Request
 
 STDIN = Path("-")
 
@@ -344,13 +345,20 @@ def _fix_stdin(settings_of: Callable[[Path], Settings], common: dict[str, Any], 
 @click.option("--timeout", type=float, help="Seconds for each arm.")
 @click.option("--seed", type=int, help="Seed of every call.")
 @click.option("--unsafe-fixes", is_flag=True, help="Also apply fixes that rest on something not proven.")
+@click.option("--passes", type=click.IntRange(0), help="Timed passes over the input sets; 0: no timing. Default: 10.")
+@click.option("--require-both-sides", is_flag=True, help="Not proven where a side of a rewritten test was never taken.")
 @click.option("--json", "as_json", is_flag=True, help="The verdict as JSON.")
-def verify(target: str | None, fix_paths: tuple[Path, ...], as_json: bool, unsafe_fixes: bool, **given: Any) -> None:
+@click.option(
+    "--html", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the report as a page."
+)
+def verify(
+    target: str | None, fix_paths: tuple[Path, ...], as_json: bool, html: Path | None, unsafe_fixes: bool, **given: Any
+) -> None:
     """Prove that the fixes change nothing but the breaks: run TARGET as it is and fixed, and compare.
 
-    TARGET is `module:callable` or `file.py:callable`. The callable takes no arguments and returns a model (or
-    function) and a list of input sets: `(model, [(x,), {"x": x}, ...])`. Without TARGET, the
-    [[tool.graphmend.verify]] entries are run.
+    TARGET is `module:callable` or `file.py:callable`, or the name of a [[tool.graphmend.verify]] entry. The
+    callable takes no arguments and returns a model (or function) and a list of input sets: `(model, [(x,),
+    {"x": x}, ...])`. Without TARGET, all entries are run.
 
     This runs your code, in subprocesses. Your files are not changed. Needs torch (`pip install
     "graphmend-lint[verify]"`). Exit code 0: proven; 1: a difference, or no fewer breaks; 2: could not run.
@@ -359,64 +367,58 @@ def verify(target: str | None, fix_paths: tuple[Path, ...], as_json: bool, unsaf
     Examples:
       graphmend verify mymodels.bert:build
       graphmend verify examples/demo.py:build --backend inductor --grad
+      graphmend verify long-inputs --html report.html
     """
     from graphmend_lint.verify import command
 
-    options = {name: value for name, value in given.items() if value not in (None, False)}
+    # A flag that was not given is False; `--static` is False too, and means it.
+    options = {name: v for name, v in given.items() if v is not None and (v is not False or name == "dynamic")}
     with _errors():
         settings = load_settings(Path.cwd())
-    entries = [{"target": target}] if target else list(settings.verify)
-    if not entries:
-        raise click.UsageError("no TARGET given, and no [[tool.graphmend.verify]] in pyproject.toml")
-    codes = []
-    for entry in entries:
-        with _errors():
-            run = _verify_options({**_entry_options(entry, settings), **options})
-            codes.append(
-                command.run(
-                    entry["target"],
-                    _fix_for_verify(unsafe_fixes),
-                    fix_paths=fix_paths or [Path(p) for p in entry.get("fix-path", ())],
-                    options=run,
-                    json_output=as_json,
-                )
-            )
-    sys.exit(max(codes))
+    entries = _verify_entries(target, settings)
+    requests = [_verify_request(entry, fix_paths, unsafe_fixes, options) for entry in entries]
+    with _errors():
+        code = command.run_all(requests, json_output=as_json, html=html)
+    sys.exit(code)
 
 
-def _entry_options(entry: dict[str, Any], settings: Settings) -> dict[str, Any]:
-    from dataclasses import fields
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A table of the configuration, and the folder that it counts from."""
 
+    table: dict[str, Any]
+    folder: Path
+
+
+def _verify_entries(target: str | None, settings: Settings) -> list[_Entry]:
+    """The tables of the configuration that are asked for; for a target that none of them names, one of its own."""
+    entries = [_Entry(table, settings.root or Path.cwd()) for table in settings.verify]
+    if target is None:
+        if not entries:
+            raise click.UsageError("no TARGET given, and no [[tool.graphmend.verify]] in pyproject.toml")
+        return entries
+    named = [entry for entry in entries if entry.table.get("name") == target]
+    if not named and ":" not in target and entries:
+        names = ", ".join(entry.table["name"] for entry in entries if "name" in entry.table) or "none has a name"
+        raise click.UsageError(f"TARGET {target!r} is no module:callable and no name of an entry ({names})")
+    return named or [_Entry({"target": target}, Path.cwd())]
+
+
+def _verify_request(entry: _Entry, fix_paths: tuple[Path, ...], unsafe_fixes: bool, options: dict[str, Any]) -> Request:
     from graphmend_lint.verify import Options
+    from graphmend_lint.verify.command import Request
+    from graphmend_lint.verify.linter import LinterFixes
 
-    known = {field.name for field in fields(Options)}
-    options = {name: value for name, value in entry.items() if name not in ("target", "fix-path")}
-    unknown = sorted(options.keys() - known)
-    if unknown:
-        raise ConfigError(f'{settings.source}: [[tool.graphmend.verify]] has no key "{unknown[0]}"')
-    return options
-
-
-def _verify_options(values: dict[str, Any]) -> Any:
-    from graphmend_lint.verify import Options
-
-    return Options(**values)
-
-
-def _fix_for_verify(unsafe_fixes: bool) -> Callable[[list[Path]], dict[Path, FixResult]]:
-    """What the fixes make of the files that a target executes."""
-    from graphmend_lint import engine
-    from graphmend_lint.cache import default_folder
-
-    def settings_of(path: Path) -> Settings:
-        found = load_settings(path)
-        return replace(found, unsafe_fixes=True) if unsafe_fixes else found
-
-    def fix_files(paths: list[Path]) -> dict[Path, FixResult]:
-        found = engine.fix_paths(paths, settings_of, cache_folder=default_folder())
-        return {path: outcome for path, outcome in found if not isinstance(outcome, str)}
-
-    return fix_files
+    table = entry.table
+    others = ("target", "name", "fix-path", "unsafe-fixes")
+    own = {name.replace("-", "_"): value for name, value in table.items() if name not in others}
+    return Request(
+        table["target"],
+        LinterFixes(unsafe_fixes=unsafe_fixes or table.get("unsafe-fixes", False)),
+        entry.folder,
+        fix_paths or tuple(entry.folder / path for path in table.get("fix-path", ())),
+        Options(**{**own, **options}),
+    )
 
 
 # -- rules -----------------------------------------------------------------------------------------------------------

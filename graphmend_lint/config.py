@@ -146,7 +146,58 @@ def _targets(value: Any) -> tuple[dict[str, Any], ...]:
     for table in value:
         if not isinstance(table.get("target"), str):
             raise TypeError('tables with a `target` ("module:callable")')
+        for name, given in table.items():
+            _check_target_key(name, given)
     return tuple(value)
+
+
+def _check_target_key(name: str, value: Any) -> None:
+    wanted = TARGET_KEYS.get(name)
+    if wanted is None:
+        near = difflib.get_close_matches(name, TARGET_KEYS, 1)
+        hint = f', did you mean "{near[0]}"?' if near else ""
+        raise TypeError(f'tables with the keys of a target; "{name}" is none{hint}')
+    fits, words = wanted
+    if not fits(value):
+        raise TypeError(f"tables where `{name}` is {words}")
+
+
+def _is_list_of_strings(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(part, str) for part in value)
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float) or _is_integer(value)
+
+
+_TEXT = (lambda value: isinstance(value, str), "a string")
+_SWITCH = (lambda value: isinstance(value, bool), "true or false")
+_NUMBER = (lambda value: _is_number(value) and value >= 0, "a number")
+
+#: The keys of a `[[tool.graphmend.verify]]` table: what fits, and that in words.
+TARGET_KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "target": _TEXT,
+    "name": _TEXT,
+    "fix-path": (_is_list_of_strings, "a list of paths"),
+    "unsafe-fixes": _SWITCH,
+    "backend": _TEXT,
+    "mode": _TEXT,
+    "dynamic": _SWITCH,
+    "device": _TEXT,
+    "dtype": _TEXT,
+    "calls": (lambda value: _is_integer(value) and value > 0, "a number of calls"),
+    "passes": (lambda value: _is_integer(value) and value >= 0, "a number of passes"),
+    "train": _SWITCH,
+    "grad": _SWITCH,
+    "tolerance": _NUMBER,
+    "timeout": _NUMBER,
+    "seed": (_is_integer, "an integer"),
+    "require-both-sides": _SWITCH,
+}
 
 
 @dataclass(frozen=True, slots=True)

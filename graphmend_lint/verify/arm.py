@@ -4,34 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from graphmend_lint.verify.launcher import Late, Launcher, NotLaunched
 from graphmend_lint.verify.options import Options
 from graphmend_lint.verify.target import TargetSpec
 
-_PACKAGE_ROOT = Path(__file__).resolve().parents[2]
-
-# The folder of graphmend_lint goes last on the path: it may be site-packages, which must not shadow anything.
-_BOOT = """
-import sys
-sys.path.append(sys.argv[1])
-from graphmend_lint.verify.worker.main import main
-main(sys.argv[2:])
-"""
-
 
 class CouldNotRun(Exception):
-    """An arm gave no result; the message is one line."""
+    """An arm gave no result; the message is one line. `late`: it had not finished in time."""
 
-    def __init__(self, arm: str, reason: str) -> None:
+    def __init__(self, arm: str, reason: str, *, late: bool = False) -> None:
         super().__init__(f"{arm} arm: {reason}")
+        self.late = late
+        self._arm, self._reason = arm, reason
+
+    def because(self, cause: str) -> CouldNotRun:
+        """The same with what it comes from."""
+        return CouldNotRun(self._arm, f"{self._reason}; {cause}", late=self.late) if cause else self
 
 
 class ArmsDiffer(Exception):
@@ -43,7 +37,7 @@ class ArmJob:
     """What an arm needs to know.
 
     `folder` is shared by all arms of a target: the fixed ones read what the original saved there. `home`,
-    below it, is the arm's own.
+    below it, is the arm's own. `watch` names the predicates that the "sides" step watches.
     """
 
     name: str
@@ -53,6 +47,7 @@ class ArmJob:
     home: Path
     steps: tuple[str, ...]
     overlay: Path | None = None
+    watch: Path | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -64,11 +59,12 @@ class ArmJob:
             "folder": str(self.folder),
             "home": str(self.home),
             "overlay": str(self.overlay) if self.overlay else None,
+            "watch": str(self.watch) if self.watch else None,
             "steps": list(self.steps),
         }
 
 
-def run_arm(job: ArmJob) -> dict[str, Any]:
+def run_arm(job: ArmJob, launcher: Launcher) -> dict[str, Any]:
     """Runs the steps of an arm and returns the record of each; raises CouldNotRun or ArmsDiffer. No process
     outlives the call.
     """
@@ -76,55 +72,22 @@ def run_arm(job: ArmJob) -> dict[str, Any]:
     (home / "tmp").mkdir(parents=True)
     job_file = home / "job.json"
     job_file.write_text(json.dumps(job.to_json()), encoding="utf-8")
-    command = worker_command(job_file)
-    with (home / "output.txt").open("wb") as output:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=_environment(home),
-            start_new_session=True,
-        )
-        try:
-            status = process.wait(job.options.timeout)
-        except subprocess.TimeoutExpired:
-            raise CouldNotRun(job.name, _late(home, job.options.timeout)) from None
-        finally:
-            _end(process)
+    try:
+        status = launcher.run(job_file, _environment(home), job.options.timeout)
+    except Late:
+        raise CouldNotRun(job.name, _late(home, job.options.timeout), late=True) from None
+    except NotLaunched as error:
+        raise CouldNotRun(job.name, str(error)) from None
     return {step: _record_of(job.name, home, step, status) for step in job.steps}
 
 
-def worker_command(job_file: Path, *more: str) -> list[str]:
-    """The command line that runs the steps of a job, or only those named in `more`."""
-    return [sys.executable, "-c", _BOOT, str(_PACKAGE_ROOT), str(job_file), *more]
-
-
 def _environment(home: Path) -> dict[str, str]:
-    """The user's environment with caches and temporary files of its own, and no bytecode left in the user's
-    tree.
-    """
-    inherited = {name: value for name, value in os.environ.items() if name not in ("TORCH_LOGS", "TORCH_TRACE")}
-    return inherited | {
+    """Caches and temporary files of the arm's own."""
+    return {
         "TORCHINDUCTOR_CACHE_DIR": str(home / "inductor"),
         "TRITON_CACHE_DIR": str(home / "triton"),
         "TMPDIR": str(home / "tmp"),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        # Sets print in the same order in both arms.
-        "PYTHONHASHSEED": "0",
-        # Asking whether there is a GPU must not start CUDA in a process that forks.
-        "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
     }
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends the arm and whatever it started: an Inductor compile pool outlives its parent by a while."""
-    if hasattr(os, "killpg"):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-    elif process.poll() is None:
-        process.kill()
-    process.wait()
 
 
 def _late(home: Path, timeout: float) -> str:
@@ -151,6 +114,8 @@ def describe_exit(status: int) -> str:
     """A return code in words."""
     if status >= 0:
         return f"ended with exit status {status}"
+    if status == -signal.SIGKILL:
+        return "was ended by SIGKILL (out of memory, perhaps)"
     with contextlib.suppress(ValueError):
         return f"was ended by {signal.Signals(-status).name}"
     return f"was ended by signal {-status}"

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import PurePath
 from typing import Any
 
 from graphmend_lint.verify.options import Options
 from graphmend_lint.verify.verdict import (
     Arm,
     Capture,
+    Cause,
     ChangedFile,
     Check,
     Message,
+    Predicate,
     Raised,
     Run,
     Status,
     Verdict,
 )
 
+BREAKS = "graph breaks"
+_LONGEST = 60
+_MOST_CAUSES = 5
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}")
 # A compiled program's tensors have another history; printing one shows it.
 _HISTORY = re.compile(r",?\s*grad_fn=<[^>]*>")
@@ -50,27 +57,101 @@ def verdict(
     environment: dict[str, Any],
 ) -> Verdict:
     """Proven if every check passes; the reason is the first one that does not."""
-    notes: list[str] = []
+    notes: list[str] = list(compared["eager"].get("remarks", ()))
+    values, exceptions, messages = eager_checks(original.eager, fixed.eager, compared["eager"])
     checks = (
-        _values("eager values", compared["eager"], "bit for bit"),
+        values,
         _values("compiled values", compared["compiled"], closeness_in_words(options)),
         _compiled_like_eager(compared, notes),
-        _exceptions("eager exceptions", original.eager, fixed.eager),
+        exceptions,
         _compiled_exceptions(original, fixed, notes),
-        _messages("eager messages", original.eager, fixed.eager),
+        messages,
         _compiled_messages(original, fixed, notes),
         _breaks(original.capture, fixed.capture),
         _recompiles(original.compiled, fixed.compiled),
         _fullgraph(original.capture, fixed.capture),
     )
-    failed = [check for check in checks if not check.passed]
-    if failed:
-        more = f" (and {_plural(len(failed) - 1, 'more difference')})" if len(failed) > 1 else ""
-        reason = f"{failed[0].name}: {failed[0].detail}{more}"
-    else:
-        reason = f"graph breaks {original.capture.total} -> {fixed.capture.total}, nothing else changed"
-    status: Status = "not proven" if failed else "proven"
+    status: Status = "proven" if all(check.passed for check in checks) else "not proven"
+    reason = _reason(checks, original, fixed)
     return Verdict(target, status, reason, checks, original, fixed, files, tuple(notes), environment)
+
+
+def eager_checks(original: Run, fixed: Run, compared: dict[str, Any]) -> tuple[Check, Check, Check]:
+    """What must hold of the uncompiled runs."""
+    return (
+        _values("eager values", compared, "bit for bit"),
+        _exceptions("eager exceptions", original, fixed),
+        _messages("eager messages", original, fixed),
+    )
+
+
+def differences(checks: Iterable[Check]) -> list[Check]:
+    """The checks that found a difference; to have removed no break is none."""
+    return [check for check in checks if not check.passed and check.name != BREAKS]
+
+
+def _reason(checks: tuple[Check, ...], original: Arm, fixed: Arm) -> str:
+    failed = [check for check in checks if not check.passed]
+    if not failed:
+        return f"graph breaks {original.capture.total} -> {fixed.capture.total}, nothing else changed"
+    if not differences(checks):
+        return f"{failed[0].name}: {failed[0].detail}; nothing else changed, so the fixes are of no use here"
+    more = f" (and {_plural(len(failed) - 1, 'more difference')})" if len(failed) > 1 else ""
+    return f"{failed[0].name}: {failed[0].detail}{more}"
+
+
+def with_sides(
+    found: Verdict, predicates: tuple[Predicate, ...], differing: Sequence[dict[str, Any]], required: bool
+) -> Verdict:
+    """The verdict with what was seen of the rewritten predicates. `differing` are replays in which the two
+    versions disagree.
+    """
+    sides = 2 * len(predicates)
+    missing = [side for predicate in predicates for side in _missing(predicate)]
+    taken = sum(map(bool, (times for predicate in predicates for times in predicate.run)))
+    detail = next((f"{_place(entry)}: {entry['text']}" for entry in differing), "")
+    if not detail and required and missing:
+        detail = f"not exercised: {', '.join(missing)}"
+    words = f"{taken} of {sides} taken", f"{sides - len(missing)} of {sides} with replays"
+    check = Check("both sides", not detail, *words, detail)
+    reason, status = found.reason, found.status
+    if detail and status == "proven":
+        reason, status = f"both sides: {detail}", "not proven"
+    elif missing and status == "proven":
+        reason = f"{reason}; not exercised: {', '.join(missing)}"
+    return replace(found, checks=(*found.checks, check), predicates=predicates, reason=reason, status=status)
+
+
+def _missing(predicate: Predicate) -> list[str]:
+    place = _place({"path": predicate.path, "line": predicate.line})
+    return [f"{place} `{_short(predicate.code)}` being {side}" for side in predicate.missing]
+
+
+def _place(entry: dict[str, Any]) -> str:
+    return f"{PurePath(entry['path']).name}:{entry['line']}"
+
+
+def _short(code: str) -> str:
+    return code if len(code) <= _LONGEST else f"{code[: _LONGEST - 3]}..."
+
+
+def with_causes(found: Verdict, causes: tuple[Cause, ...]) -> Verdict:
+    """The verdict with the fixes that the difference comes from."""
+    return replace(found, causes=causes, reason=f"{found.reason}; {causes_in_words(causes)}") if causes else found
+
+
+def causes_in_words(causes: Sequence[Cause]) -> str:
+    """The fixes to blame, in one line."""
+    names = [_cause_in_words(cause) for cause in causes]
+    if len(names) == 1:
+        return f"caused by {names[0]}"
+    shown = ", ".join(names[:_MOST_CAUSES])
+    more = f" and {len(names) - _MOST_CAUSES} more" if len(names) > _MOST_CAUSES else ""
+    return f"caused by {len(names)} fixes together: {shown}{more}"
+
+
+def _cause_in_words(cause: Cause) -> str:
+    return f"{cause.code} at {cause.path}:{cause.line}" if cause.code else f"the fixes in {cause.path}"
 
 
 def closeness_in_words(options: Options) -> str:
@@ -121,7 +202,7 @@ def _raised_differently(one: tuple[Raised | None, ...], two: tuple[Raised | None
 def _raised_in_words(raised: Raised | None) -> str:
     if raised is None:
         return "no exception"
-    return f"{raised.type.removeprefix('builtins.')}({_plain(raised.text)!r})"
+    return f"{raised.type.removeprefix('builtins.')}({plain(raised.text)!r})"
 
 
 def _count_raised(run: Run) -> str:
@@ -164,10 +245,11 @@ def _odd_messages(one: tuple[Message, ...], two: tuple[Message, ...]) -> Iterato
 
 def _said(message: Message) -> str:
     where = f"{message.channel} {message.category}".strip()
-    return f"{where} {_plain(message.text)!r}"
+    return f"{where} {plain(message.text)!r}"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """A text without what may differ from process to process: addresses, and the history of tensors."""
     return _HISTORY.sub("", _ADDRESS.sub("0x...", text))
 
 
@@ -185,7 +267,7 @@ def _breaks(original: Capture, fixed: Capture) -> Check:
     fewer_skipped = after[0] < before[0]
     better = fewer_skipped or (after != before and all(new <= old for old, new in zip(before, after, strict=True)))
     detail = "" if better else f"no fewer than before ({breaks_in_words(original)}, and {breaks_in_words(fixed)})"
-    return Check("graph breaks", better, breaks_in_words(original), breaks_in_words(fixed), detail)
+    return Check(BREAKS, better, breaks_in_words(original), breaks_in_words(fixed), detail)
 
 
 def _measure(capture: Capture) -> tuple[int, int, int]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
+from difflib import SequenceMatcher, unified_diff
 from pathlib import Path
 from typing import Any
 
 from graphmend_lint.verify.verdict import Break, Capture, ChangedFile
+
+# Kinds of edits that rewrite a predicate.
+_PREDICATES = ("select", "choose", "when", "unless")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +43,46 @@ class Fixes:
 
     def changed_files(self) -> tuple[ChangedFile, ...]:
         return tuple(
-            ChangedFile(str(path), len(self.applied[path]), tuple(sorted({fix.code for fix in self.applied[path]})))
+            ChangedFile(
+                str(path),
+                len(self.applied[path]),
+                tuple(sorted({fix.code for fix in self.applied[path]})),
+                _diff(self.before[path], self.after[path]),
+            )
             for path in self.changed
         )
+
+    @property
+    def watched(self) -> dict[str, list[dict[str, Any]]]:
+        """For each file with rewritten predicates: the edits that rewrite them."""
+        found = {path: _predicate_edits(findings) for path, findings in self.applied.items() if path in self.changed}
+        return {str(path): edits for path, edits in found.items() if edits}
+
+    def not_watched(self, seen: list[dict[str, Any]]) -> list[str]:
+        """Rewritten predicates that are not among those seen: a fix of fixed code has no place in the original."""
+        known = {(entry["path"], entry["line"]) for entry in seen}
+        return [
+            f"{path.name}:{edit['span'][0]}: a rewritten predicate was not watched"
+            for path, findings in self.applied.items()
+            for edit in _predicate_edits(findings)
+            if not any((str(path), line) in known for line in range(edit["span"][0], edit["span"][2] + 1))
+        ]
+
+
+def _predicate_edits(findings: tuple[Any, ...]) -> list[dict[str, Any]]:
+    """The edits that rewrite a test, each once."""
+    edits = [edit for finding in findings if finding.plan is not None for edit in finding.plan.edits]
+    spans = dict.fromkeys(
+        (edit.kind, (edit.span.line, edit.span.column, edit.span.end_line, edit.span.end_column))
+        for edit in edits
+        if edit.kind in _PREDICATES
+    )
+    return [{"kind": kind, "span": list(span)} for kind, span in spans]
+
+
+def _diff(before: bytes, after: bytes) -> str:
+    one, two = (source.decode("utf-8", "replace").splitlines() for source in (before, after))
+    return "\n".join(unified_diff(one, two, "original", "fixed", lineterm=""))
 
 
 def cover(capture: Capture, rules: Mapping[Path, Mapping[int, str]]) -> Capture:
@@ -55,7 +95,10 @@ def _covered(site: Break, rules: Mapping[Path, Mapping[int, str]]) -> Break:
 
 
 def _lines_of(findings: tuple[Any, ...]) -> dict[int, str]:
-    return {line: finding.code for finding in findings for line in range(finding.span.line, finding.span.end_line + 1)}
+    """The lines of findings, and those that their fixes edit elsewhere: the test around a message."""
+    edited = [(edit.span, finding.code) for finding in findings if finding.plan for edit in finding.plan.edits]
+    spans = (*edited, *((finding.span, finding.code) for finding in findings))
+    return {line: code for span, code in spans for line in range(span.line, span.end_line + 1)}
 
 
 def _moved(lines: dict[int, str], before: bytes, after: bytes) -> dict[int, str]:

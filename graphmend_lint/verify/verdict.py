@@ -100,15 +100,74 @@ class Capture:
 
 
 @dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds for one pass over the input sets, and the most memory that was in use, in bytes.
+
+    `cold` is the first pass, compilation included, from empty caches; `steady` are later ones, `eager` those of
+    the code uncompiled. `memory` is that of the GPU if the model is there, else that of the process.
+    """
+
+    cold: float
+    steady: tuple[float, ...]
+    eager: tuple[float, ...]
+    memory: int
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Timing:
+        return cls(record["cold"], tuple(record["steady"]), tuple(record["eager"]), record["memory"])
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """A test that a fix rewrites, and how often it was true and false: in the calls of the target, and in
+    replays of the function around it with other values. `note` says why there were no replays.
+    """
+
+    path: str
+    line: int
+    code: str
+    run: tuple[int, int]
+    replay: tuple[int, int]
+    note: str = ""
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Predicate:
+        run, replay = record["run"], record["replay"]
+        return cls(
+            **{name: record[name] for name in ("path", "line", "code", "note")},
+            run=(run[0], run[1]),
+            replay=(replay[0], replay[1]),
+        )
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The sides that were taken neither here nor there."""
+        taken = zip(("true", "false"), self.run, self.replay, strict=True)
+        return tuple(side for side, *times in taken if not any(times))
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A fix that a difference comes from; `code` is None where only the file is known."""
+
+    path: str
+    line: int
+    code: str | None
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Arm:
     """All that was measured of one version of the code."""
 
     eager: Run
     compiled: Run
     capture: Capture
+    timing: Timing | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
+            "timing": asdict(self.timing) if self.timing else None,
             "breaks": self.capture.total,
             "breaks_per_input_set": list(self.capture.breaks),
             "graphs_per_input_set": list(self.capture.graphs),
@@ -147,11 +206,14 @@ class ChangedFile:
     path: str
     fixes: int
     rules: tuple[str, ...] = ()
+    diff: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The end of a verification. `reason` is one line; `environment` says what it was proven on."""
+    """The end of a verification. `reason` is one line; `environment` says what it was proven on; `causes` is the
+    smallest set of fixes found that makes a difference.
+    """
 
     target: str
     status: Status
@@ -162,6 +224,8 @@ class Verdict:
     files: tuple[ChangedFile, ...] = ()
     notes: tuple[str, ...] = ()
     environment: dict[str, Any] = field(default_factory=dict)
+    predicates: tuple[Predicate, ...] = ()
+    causes: tuple[Cause, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -179,5 +243,7 @@ class Verdict:
             "original": self.original.to_json() if self.original else None,
             "fixed": self.fixed.to_json() if self.fixed else None,
             "files": [asdict(file) for file in self.files],
+            "predicates": [{**asdict(predicate), "missing": list(predicate.missing)} for predicate in self.predicates],
+            "causes": [asdict(cause) for cause in self.causes],
             "notes": list(self.notes),
         }

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from graphmend_lint.verify.launcher import Launcher
+
 TARGETS = Path(__file__).parent / "targets"
 
 
@@ -19,6 +21,13 @@ def targets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("targets") / "project"
     shutil.copytree(TARGETS, folder, ignore=shutil.ignore_patterns("__pycache__"))
     return folder
+
+
+@pytest.fixture(scope="session")
+def launcher() -> Iterator[Launcher]:
+    """Torch is imported once for all arms of the tests."""
+    with Launcher() as launcher:
+        yield launcher
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from graphmend_lint.verify.worker.compare import EXACT, Closeness, compare, same_bits, save
-from graphmend_lint.verify.worker.leaves import detached, leaves_of
+from graphmend_lint.verify.worker.leaves import Leaf, detached, leaves_of
 
 NAN = float("nan")
 
@@ -90,6 +90,16 @@ def test_a_tolerance_is_for_floating_point_only(tmp_path: Path) -> None:
     assert differences(tmp_path, torch.tensor(1.0), torch.tensor(1.5), close) != []
     assert differences(tmp_path, torch.tensor(10), torch.tensor(11), close) != []
     assert differences(tmp_path, torch.tensor([NAN]), torch.tensor([0.0]), close) != []
+
+
+def test_more_state_is_a_remark_and_less_is_a_difference(tmp_path: Path) -> None:
+    some, more = [Leaf(" a", "int 1")], [Leaf(" a", "int 1"), Leaf(" b", "int 2")]
+    save(tmp_path / "some.pt", [{"state": some}])
+    save(tmp_path / "more.pt", [{"state": more}])
+    added = compare(tmp_path / "some.pt", tmp_path / "more.pt", EXACT)
+    assert (added["differences"], added["remarks"]) == ([], ["the fixed version keeps more state: b"])
+    lost = compare(tmp_path / "more.pt", tmp_path / "some.pt", EXACT)
+    assert lost["differences"] == ["call 1, state: other structure ( b)"]
 
 
 def test_a_cycle_ends() -> None:

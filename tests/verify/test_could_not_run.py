@@ -9,6 +9,7 @@ import pytest
 
 from graphmend_lint.verify import Options
 from graphmend_lint.verify.command import run
+from graphmend_lint.verify.launcher import Launcher
 from tests.verify.fixers import Replace
 
 
@@ -21,17 +22,18 @@ from tests.verify.fixers import Replace
             "original arm: target raises raised RuntimeError: no such weights (prepare run)",
         ),
         ("broken.py:not_a_pair", "original arm: the target must return (model, inputs) (prepare run)"),
-        ("broken.py:hangs", "original arm: no result within 15 s"),
+        ("broken.py:hangs", "original arm: no result within 4 s"),
     ],
 )
 def test_the_arm_and_the_reason_are_named(
-    targets: Path, scratch: Path, capsys: pytest.CaptureFixture[str], target: str, reason: str
+    targets: Path, scratch: Path, capsys: pytest.CaptureFixture[str], launcher: Launcher, target: str, reason: str
 ) -> None:
     status = run(
         f"{targets}/{target}",
         Replace(),
-        options=Options(timeout=15 if target.endswith("hangs") else 300),
+        options=Options(timeout=4 if target.endswith("hangs") else 300),
         json_output=True,
+        launcher=launcher,
     )
     report = json.loads(capsys.readouterr().out)
     assert status == report["exit_code"] == 2

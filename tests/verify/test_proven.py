@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from graphmend_lint.verify import Options, TargetSpec, Verdict, verify
-from tests.verify.fixers import IMPORT, Replace
+from graphmend_lint.verify.launcher import Launcher
+from tests.verify.fixers import IMPORT, Replace, processes_that_write_below
 
 DEFER = (
     ("    logger.warning(", "    deferred(logger).warning("),
@@ -29,6 +29,8 @@ KEYS = {
     "original",
     "fixed",
     "files",
+    "predicates",
+    "causes",
     "notes",
 }
 
@@ -40,11 +42,11 @@ def fixer() -> Replace:
 
 @pytest.fixture(scope="module")
 def verdict(
-    targets: Path, scratch: Path, fixer: Replace, snapshot: Callable[[Path], dict[str, str]]
+    targets: Path, scratch: Path, fixer: Replace, snapshot: Callable[[Path], dict[str, str]], launcher: Launcher
 ) -> Iterator[Verdict]:
     before = snapshot(targets)
     target = TargetSpec.parse(f"{targets}/pack/model.py:build")
-    yield verify(target, fixer, options=Options(grad=True, timeout=300))
+    yield verify(target, fixer, options=Options(grad=True, timeout=300, passes=3), launcher=launcher)
     assert snapshot(targets) == before, "the user's tree was changed"
     assert not list(scratch.iterdir()), "temporary files were left"
 
@@ -103,15 +105,13 @@ def test_the_report_says_all_of_it(verdict: Verdict) -> None:
 
 def test_no_process_is_left(verdict: Verdict, scratch: Path) -> None:
     assert verdict.status == "proven"
-    processes = Path("/proc")
-    if not processes.exists():
-        pytest.skip("the system has no /proc")
-    lines = [_command(process) for process in processes.iterdir() if process.name.isdigit()]
-    assert [line for line in lines if str(scratch) in line] == []
+    assert processes_that_write_below(scratch) == []
 
 
-def _command(process: Path) -> str:
-    try:
-        return (process / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
-    except OSError:
-        return os.devnull
+def test_times_and_memory_are_measured_in_both_arms(verdict: Verdict) -> None:
+    for arm in (verdict.original, verdict.fixed):
+        assert arm is not None
+        assert arm.timing is not None
+        assert arm.timing.cold > 0
+        assert len(arm.timing.steady) == len(arm.timing.eager) == 3
+        assert arm.timing.memory > 0

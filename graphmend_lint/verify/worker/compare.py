@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,30 +34,66 @@ EXACT = Closeness(exact=True)
 
 def save(place: Path, groups: list[dict[str, list[Leaf]]]) -> None:
     """Saves what each call left behind: named groups of leaves (outputs, gradients, ...)."""
-    torch.save(
-        [{name: [_stored(leaf) for leaf in leaves] for name, leaves in call.items()} for call in groups],
-        place,
-    )
+    torch.save([stored(call) for call in groups], place)
+
+
+def stored(call: dict[str, list[Leaf]]) -> dict[str, Leaves]:
+    """What a call left behind, as it is compared."""
+    return {name: [_stored(leaf) for leaf in leaves] for name, leaves in call.items()}
 
 
 def compare(first: Path, second: Path, closeness: Closeness) -> dict[str, Any]:
     """The first few differences in words, and the largest difference of two numbers."""
     one, two = _load(first), _load(second)
     differences: list[str] = []
+    remarks: dict[str, None] = {}
     largest = 0.0
     if len(one) != len(two):
         differences.append(f"{len(one)} calls, and {len(two)}")
     for index, (mine, other) in enumerate(zip(one, two, strict=False)):
-        for group in _groups(mine, other, closeness):
-            found, distance = _compare_leaves(mine.get(group, []), other.get(group, []), closeness)
-            differences += [f"call {index + 1}, {group}{text}" for text in found]
-            largest = max(largest, distance)
-    return {"equal": not differences, "differences": differences[:_SHOWN], "largest": largest}
+        remarks |= dict.fromkeys(_remarks(mine, other))
+        found, distance = compare_calls(mine, other, closeness)
+        differences += [f"call {index + 1}, {text}" for text in found]
+        largest = max(largest, distance)
+    return {"equal": not differences, "differences": differences[:_SHOWN], "largest": largest, "remarks": [*remarks]}
+
+
+def compare_calls(one: dict[str, Leaves], two: dict[str, Leaves], closeness: Closeness) -> tuple[list[str], float]:
+    """The differences between what two calls left behind, in words, and the largest of two numbers."""
+    differences: list[str] = []
+    largest = 0.0
+    for group in _groups(one, two, closeness):
+        mine, other = one.get(group, []), two.get(group, [])
+        if group == "state":
+            other = _known(mine, other)
+        found, distance = _compare_leaves(mine, other, closeness)
+        differences += [f"{group}{text}" for text in found]
+        largest = max(largest, distance)
+    return differences, largest
+
+
+def _known(mine: Leaves, other: Leaves) -> Leaves:
+    """What the first has too. State that is made earlier, or in any case, is a remark and no difference."""
+    paths = {path for path, _ in mine}
+    return [leaf for leaf in other if leaf[0] in paths]
+
+
+def _remarks(one: dict[str, Leaves], two: dict[str, Leaves]) -> Iterator[str]:
+    """What a person should know although results are the same: more state, and state that no longer shares its
+    memory, so that a change in place of one name would not reach the other.
+    """
+    known = {path for path, _ in one.get("state", [])}
+    yield from (f"the fixed version keeps more state:{path}" for path, _ in two.get("state", []) if path not in known)
+    before, after = dict(one.get("sharing", [])), dict(two.get("sharing", []))
+    for path, owner in before.items():
+        if path in after and after[path] != owner:
+            yield f"the memory{path} was {owner}, and is {after[path]}"
 
 
 def _groups(one: dict[str, Leaves], two: dict[str, Leaves], closeness: Closeness) -> list[str]:
-    """Backends other than the exact one draw random numbers in their own way."""
-    return [group for group in (*one, *(two.keys() - one.keys())) if closeness.exact or group != "random"]
+    """Backends other than the exact one draw random numbers, and share memory, in their own way."""
+    left_out = ("sharing",) if closeness.exact else ("sharing", "random", "memory")
+    return [group for group in (*one, *(two.keys() - one.keys())) if group not in left_out]
 
 
 def _load(place: Path) -> list[dict[str, Leaves]]:

@@ -32,6 +32,7 @@ class Job:
     folder: Path
     home: Path
     overlay: Path | None
+    watch: Path | None
     steps: tuple[str, ...]
 
     @classmethod
@@ -47,6 +48,7 @@ class Job:
             folder=Path(record["folder"]),
             home=Path(record["home"]),
             overlay=Path(record["overlay"]) if record["overlay"] else None,
+            watch=Path(record["watch"]) if record["watch"] else None,
             steps=tuple(record["steps"]),
         )
 

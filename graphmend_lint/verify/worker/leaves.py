@@ -65,9 +65,18 @@ def _attributes(value: Any) -> dict[str, Any]:
     return found
 
 
-def detached(value: Any) -> list[Leaf]:
+def is_data(value: Any) -> bool:
+    """True for plain values, tensors, and containers of nothing else."""
+    if isinstance(value, Mapping):
+        return all(is_data(part) for part in (*value.keys(), *value.values()))
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return all(is_data(part) for part in value)
+    return isinstance(value, (*_PLAIN, torch.Tensor))
+
+
+def detached(value: Any, path: str = "") -> list[Leaf]:
     """The leaves as they are now: later changes in place do not reach them."""
     return [
         Leaf(leaf.path, leaf.value.detach().clone() if isinstance(leaf.value, torch.Tensor) else leaf.value)
-        for leaf in leaves_of(value)
+        for leaf in leaves_of(value, path)
     ]

@@ -10,20 +10,71 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import json
 import os
 import subprocess
 import sys
+import tempfile
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from graphmend_lint.verify.arm import describe_exit, worker_command
+from graphmend_lint.verify.arm import describe_exit
+from graphmend_lint.verify.launcher import worker_command
 from graphmend_lint.verify.worker.job import Job, Mismatch, StepFailure
 
-# Torch and Dynamo come first: what they load is not the target's, and the module after them takes note of
-# that.
-_BEFORE_THE_TARGET = ("torch", "torch._dynamo.convert_frame", "graphmend_lint.verify.worker.executed")
+# Torch and Dynamo come first: what they load is not the target's, and one module takes note of that.
+_TORCH = ("torch", "torch._dynamo.convert_frame")
+_TAKES_NOTE = "graphmend_lint.verify.worker.executed"
+
+
+def serve() -> None:
+    """Imports torch, then runs the jobs that the standard input names, one a line, each in a fork.
+
+    The answers go to the standard output, one a line: the process of a job, then its exit status.
+    """
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    problem = None
+    try:
+        _import_torch()
+    except BaseException as error:
+        problem = f"cannot import torch: {_in_one_line(error)}"
+    print(json.dumps({"problem": problem}), file=answers, flush=True)
+    for line in sys.stdin:
+        request = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            _serve_one(request)
+        with contextlib.suppress(OSError):
+            # In both processes: neither may go on before it is done.
+            os.setpgid(child, child)
+        print(json.dumps({"process": child}), file=answers, flush=True)
+        _, status = os.waitpid(child, 0)
+        print(json.dumps({"status": os.waitstatus_to_exitcode(status)}), file=answers, flush=True)
+
+
+def _serve_one(request: dict[str, Any]) -> None:
+    """Runs a job in this process, which ends with it."""
+    status = 1
+    try:
+        os.setpgid(0, 0)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        output = os.open(request["output"], os.O_WRONLY | os.O_CREAT, 0o600)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        os.environ.update(request["environment"])
+        tempfile.tempdir = None
+        main([request["job"]])
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # No exit handlers: they belong to the parent.
+        os._exit(status)
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -50,11 +101,25 @@ def _prepare(job: Job) -> int | None:
         from graphmend_lint.verify.worker import overlay
 
         overlay.install(job.overlay)
-    for module in _BEFORE_THE_TARGET:
-        importlib.import_module(module)
+    _import_torch()
+    if job.watch:
+        from graphmend_lint.verify.worker import replay
+
+        replay.install(job.watch)
     before = _threads()
     job.callable()
     return before
+
+
+def _import_torch() -> None:
+    """What torch does once in a process, it does here: before the target, and before the arms part."""
+    for module in _TORCH:
+        importlib.import_module(module)
+    torch: Any = sys.modules["torch"]
+    with torch.no_grad():
+        torch.compile(torch.nn.Linear(1, 1), backend="eager")(torch.ones(1))
+    torch._dynamo.reset()
+    importlib.import_module(_TAKES_NOTE)
 
 
 def _fork_is_safe(job: Job, threads: int | None) -> bool:

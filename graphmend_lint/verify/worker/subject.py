@@ -33,7 +33,7 @@ class Subject:
 
     def state(self) -> dict[str, torch.Tensor]:
         """Parameters, buffers (non-persistent ones too) and tensors kept as plain attributes, by name."""
-        return dict(_state_of(self.module)) if self.module is not None else {}
+        return dict(state_of(self.module)) if self.module is not None else {}
 
     def input_tensors(self) -> dict[str, torch.Tensor]:
         return {leaf.path: leaf.value for leaf in leaves_of(self.inputs) if isinstance(leaf.value, torch.Tensor)}
@@ -136,7 +136,8 @@ def _input_set(given: Any) -> InputSet:
     raise StepFailure(f"an input set is a tuple, a dict, or a pair of both, not {type(given).__name__}")
 
 
-def _state_of(model: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+def state_of(model: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    """Parameters, buffers (non-persistent ones too) and tensors kept as plain attributes, by name."""
     # Tied tensors appear under each name: a fix that unties them is seen.
     for name, module in model.named_modules(remove_duplicate=False):
         kept = {**module._parameters, **module._buffers, **vars(module)}
