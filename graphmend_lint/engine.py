@@ -27,7 +27,7 @@ from graphmend_lint.config import ConfigError, Settings, load_settings
 from graphmend_lint.discovery import index_root, python_files
 from graphmend_lint.findings import Finding
 from graphmend_lint.parallel import cores, in_order
-from graphmend_lint.transforms import defer, trap
+from graphmend_lint.transforms import defer, trap, where
 
 if TYPE_CHECKING:
     from graphmend_lint.fixing import FixResult
@@ -110,6 +110,8 @@ def analyse(
         *defer.find(facts, _of(cards, "defer"), defer.Options(settings.defer_style, settings.carries_effects)),
         *trap.find(facts, _of(cards, "trap"), trap.Options(settings.carries_effects)),
     ]
+    tests = {edit.span for f in found if f.plan for edit in f.plan.edits if edit.kind in ("when", "unless")}
+    found += where.find(facts, _of(cards, "where"), tests)
     kept = [f for f in found if f.confidence == "definite" or settings.confidence == "likely"]
     return sorted(suppressions.apply(kept, source.text), key=lambda f: f.sort_key)
 
@@ -121,7 +123,8 @@ def _of(cards: Iterable[registry.RuleCard], transform: str) -> list[registry.Rul
 def _interest(cards: Sequence[registry.RuleCard]) -> Interest:
     """What all the rules together look for."""
     guards = trap.interest(_of(cards, "trap"))
-    return replace(defer.interest(_of(cards, "defer")), guards=guards.guards)
+    branches = where.interest(_of(cards, "where"))
+    return replace(defer.interest(_of(cards, "defer")), guards=guards.guards, branches=branches.branches)
 
 
 # -- single sources --------------------------------------------------------------------------------------------------

@@ -34,6 +34,26 @@ class Reason(str, Enum):
     GUARD_PROTECTS = "guard-protects"
     GUARD_AFTER_CHANGE = "guard-after-change"
     SOURCE_NOT_EXACT = "source-not-exact"
+    PREDICATE_NOT_ONE_ELEMENT = "predicate-not-one-element"
+    PREDICATE_READS_DATA = "predicate-reads-data"
+    PREDICATE_MIXED = "predicate-mixed"
+    PREDICATE_MAY_RAISE = "predicate-may-raise"
+    ARM_MAY_RAISE = "arm-may-raise"
+    ARM_CALLS_UNKNOWN = "arm-calls-unknown"
+    ARM_IS_COSTLY = "arm-is-costly"
+    ARM_DRAWS_RANDOM = "arm-draws-random"
+    ARM_CHANGES_STATE = "arm-changes-state"
+    ARM_LEAVES = "arm-leaves"
+    ARM_NOT_FOLLOWED = "arm-not-followed"
+    ARM_READS_DATA = "arm-reads-data"
+    SHAPES_DIFFER = "shapes-differ"
+    DTYPES_DIFFER = "dtypes-differ"
+    VALUES_NOT_TENSORS = "values-not-tensors"
+    NAME_MAY_BE_UNBOUND = "name-may-be-unbound"
+    NAMES_INTERTWINED = "names-intertwined"
+    DATA_DEPENDENT_LOOP = "data-dependent-loop"
+    TORCH_NOT_IMPORTED = "torch-not-imported"
+    NOT_A_PREDICATE = "not-a-predicate"
 
 
 ADVICE: dict[Reason, str] = {
@@ -57,6 +77,26 @@ ADVICE: dict[Reason, str] = {
     Reason.EXCEPTION_NOT_CARRIED: "raise a class that is defined at module level",
     Reason.GUARD_AFTER_CHANGE: "check first: an exception in a graph loses what the graph has not written back",
     Reason.GUARD_PROTECTS: "check before the compiled region, or make that operation safe for all data",
+    Reason.PREDICATE_NOT_ONE_ELEMENT: "reduce it with .any() or .all()",
+    Reason.PREDICATE_READS_DATA: "compare tensors, such as (a == b).all(), where their shapes agree",
+    Reason.PREDICATE_MIXED: "put the static tests first, joined by `and`, or into an `if` around it",
+    Reason.PREDICATE_MAY_RAISE: "test what always has a value, such as .any() of a comparison",
+    Reason.ARM_MAY_RAISE: "make it defined for all data (clamp the divisor or the index), or use torch.cond",
+    Reason.ARM_CALLS_UNKNOWN: "move the call in front of the branch if it may run in any case, or use torch.cond",
+    Reason.ARM_IS_COSTLY: "a selection would run it in any case; use torch.cond",
+    Reason.ARM_DRAWS_RANDOM: "draw in front of the branch, if every run may draw",
+    Reason.ARM_CHANGES_STATE: "compute a new value in the branch and store it behind it",
+    Reason.ARM_LEAVES: "let both sides give a value, and leave behind them",
+    Reason.ARM_NOT_FOLLOWED: "keep assignments of tensor expressions under the tensor test",
+    Reason.ARM_READS_DATA: "keep tensors of one shape on both sides, or decide outside of the compiled region",
+    Reason.SHAPES_DIFFER: "write both sides as functions of one tensor that keep its shape",
+    Reason.DTYPES_DIFFER: "convert both sides to one dtype",
+    Reason.VALUES_NOT_TENSORS: "give both sides a tensor, or decide outside of the compiled region",
+    Reason.NAME_MAY_BE_UNBOUND: "give it a value in front of the branch",
+    Reason.NAMES_INTERTWINED: "use different names on the two sides, and assign each once",
+    Reason.DATA_DEPENDENT_LOOP: "use a fixed number of rounds, or torch.while_loop",
+    Reason.TORCH_NOT_IMPORTED: "import torch in this file",
+    Reason.NOT_A_PREDICATE: "use torch.logical_and, logical_or or logical_not on tensors of one shape",
     Reason.SOURCE_NOT_EXACT: "normalise the file's line ends",
 }
 
@@ -80,6 +120,53 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class Built:
+    """A new expression over others. `op`:
+
+    "where"     a call of torch.where with the three parts (the edit's `detail` is how the file spells that function)
+    "and"       `a & b & ...`          "or"  `a | b | ...`          "not"  `~a`
+    "nonzero"   `a != 0`
+    "tuple"     `a, b, ...`
+    an operator of Python ("+", "-", "*", "/", ...): `a + b`
+    """
+
+    op: str
+    parts: tuple[Piece, ...]
+
+
+#: An expression of the result: that at a span of the source, one given as text (a name), or a new one.
+Piece = Span | str | Built
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One statement that an `if` is replaced by.
+
+    With a `statement`: that statement of the source, with the expression at `place` in it replaced by `value` (as it
+    stands where both are None). With a `target`: `target = value`, in the place of `statement` if there is one.
+    `merged` are other statements that this one stands for: their comments go above it.
+    """
+
+    statement: Span | None
+    place: Span | None = None
+    value: Piece | None = None
+    target: str = ""
+    merged: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What an `if` becomes: `lines`, under an `if` with the expression at `test` where a static part stays.
+
+    `absorbed` are the statements right after the `if`, in its block, that the lines stand for as well.
+    """
+
+    test: Span | None
+    lines: tuple[Line, ...]
+    absorbed: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Edit:
     """One node to replace: the expression or statement at `span`, in the form that `kind` names.
 
@@ -92,11 +179,16 @@ class Edit:
       "fail"       the `raise E(...)` at `span` becomes `detail(fail)(E, ...)`
       "guard"      the statement at `span` goes under `if not torch.compiler.is_compiling():` (`detail` is the
                    spelling of the predicate)
+    Kinds of the Where transformation; `detail` is how the file spells torch.where:
+      "select"     the `if` at `span` becomes `selection`
+      "choose"     the expression at `span` becomes `value`
     """
 
     kind: str
     span: Span
     detail: str = ""
+    selection: Selection | None = None
+    value: Piece | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,19 +41,20 @@ _MATHS = frozenset({"torch", "math", "cmath", "numpy", "jax", "tensorflow"})
 
 @dataclass(frozen=True, slots=True)
 class Interest:
-    """What rules look for in a function: calls by their last names or in full, and guards (an `if` that ends in
-    `raise`).
+    """What rules look for in a function: calls by their last names or in full, guards (an `if` that ends in
+    `raise`), and branches on what may be tensor data.
     """
 
     calls: frozenset[str] = frozenset()
     guards: bool = False
+    branches: bool = False
 
 
 def may_interest(summary: ModuleSummary, function: FunctionSummary, regions: FileRegions, interest: Interest) -> bool:
     """A cheap test, on summaries alone: may the function be in a region and hold something of interest?"""
     if function.qualname not in regions.reached and is_host_function(function):
         return False
-    if interest.guards and function.has_guard:
+    if (interest.guards and function.has_guard) or (interest.branches and function.has_branch):
         return True
     wanted = interest.calls
     for call in function.calls:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from graphmend_lint.analysis.names import dotted
 from graphmend_lint.analysis.project import Project, Symbol
-from graphmend_lint.analysis.summary import ClassSummary, FunctionSummary
+from graphmend_lint.analysis.summary import ClassSummary, FunctionSummary, ModuleSummary
 from graphmend_lint.findings import Confidence
 
 COMPILE_DECORATORS = frozenset({"torch.compile", "torch._dynamo.optimize"})
@@ -320,7 +320,21 @@ class RegionFinder:
                 yield Symbol("function", symbol.path, name)
         yield from self._wrappers(symbol, function)
         for ref in function.refs:
-            yield from self._targets(symbol.path, function, ref)
+            beside = self._defined_around(summary, symbol.name, ref)
+            if beside is not None:
+                yield Symbol("function", symbol.path, beside)
+            else:
+                yield from self._targets(symbol.path, function, ref)
+
+    @staticmethod
+    def _defined_around(summary: ModuleSummary, function: str, name: str) -> str | None:
+        """The function called `name` that is defined in one of the functions around `function`."""
+        outer, nested, _ = function.rpartition(".<locals>.")
+        while nested:
+            if f"{outer}.<locals>.{name}" in summary.functions:
+                return f"{outer}.<locals>.{name}"
+            outer, nested, _ = outer.rpartition(".<locals>.")
+        return None
 
     def _results(self, decorator: Symbol, calls: int) -> list[Symbol]:
         """The functions that calling a function `calls` times gives: what takes the place of what it decorates."""

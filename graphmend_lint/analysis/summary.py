@@ -14,7 +14,7 @@ from typing import TypeGuard
 from graphmend_lint.analysis.names import dotted, known_while_tracing
 
 #: Bump when the shape or meaning of a summary changes: cached ones of another version are ignored.
-VERSION = 5
+VERSION = 6
 
 MODULE_BODY = "<module>"
 
@@ -27,7 +27,7 @@ class FunctionSummary:
     call of that name. `refs` are names and attribute chains that are
     loaded in live code (not under `if not torch.compiler.is_compiling()`): calls, and functions passed along.
     `tried` are those of them that stand inside a `try` with handlers. `has_guard`: an `if` ends in `raise`,
-    and its test is not plainly one of shapes, types and attributes.
+    and its test is not plainly one of shapes, types and attributes. `has_branch`: a test may be one of tensor data.
     """
 
     qualname: str
@@ -46,6 +46,7 @@ class FunctionSummary:
     annotation: str
     tried: frozenset[str] = frozenset()
     has_guard: bool = False
+    has_branch: bool = False
 
 
 @dataclass(slots=True)
@@ -141,7 +142,7 @@ class _Summarizer:
         assigned: set[str] = set()
         for statement in _module_level(tree.body):
             self._top(statement, assigned)
-        body = _Body()
+        body = _Body(set())
         body.statements(tree.body, nested=None, resolve=self.resolve)
         self._compile_sites(MODULE_BODY, body)
         self._functions(tree.body, prefix="", class_name=None)
@@ -233,20 +234,24 @@ class _Summarizer:
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, prefix: str, class_name: str | None) -> None:
         qualname = prefix + node.name
-        body = _Body()
+        arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+        parameters = tuple((a.arg, ast.unparse(a.annotation) if a.annotation else "") for a in arguments)
+        tensors = {name for name, annotation in parameters if "Tensor" in annotation}
+        if class_name is not None:
+            tensors |= {f"self.{buffer}" for buffer in self.out.classes[class_name].buffers}
+        body = _Body(tensors)
         nested: list[ast.stmt] = []
         body.statements(node.body, nested=nested, resolve=self.resolve)
         for default in (*node.args.defaults, *node.args.kw_defaults):
             if default is not None:
                 body.expression(default)
-        arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
         self.out.functions[qualname] = FunctionSummary(
             qualname,
             node.lineno,
             node.end_lineno or node.lineno,
             class_name,
             _decorators(node),
-            tuple((a.arg, ast.unparse(a.annotation) if a.annotation else "") for a in arguments),
+            parameters,
             frozenset(body.outer_refs()),
             frozenset(body.calls),
             tuple(body.returns),
@@ -257,6 +262,7 @@ class _Summarizer:
             ast.unparse(node.returns) if node.returns else "",
             frozenset(body.tried),
             body.has_guard,
+            body.has_branch,
         )
         if class_name is not None and "." not in qualname.removeprefix(class_name + "."):
             owner = self.out.classes[class_name]
@@ -288,12 +294,15 @@ class _Summarizer:
 class _Body:
     """Everything that the live code of one function body refers to; nested definitions are left to the caller."""
 
-    def __init__(self) -> None:
+    def __init__(self, tensors: set[str]) -> None:
+        #: Names, and attributes of `self`, that may hold tensors, as far as their form tells.
+        self.tensors = tensors
         self.refs: set[str] = set()
         self.stores: set[str] = set()
         self.calls: set[str] = set()
         self.tried: set[str] = set()
         self.has_guard = False
+        self.has_branch = False
         self.returns: list[str] = []
         self.locals: dict[str, str] = {}
         self.self_calls: dict[str, str] = {}
@@ -319,11 +328,13 @@ class _Body:
 
     def _note(self, statement: ast.stmt, resolve: object) -> None:
         if _handles_exceptions(statement, resolve):
-            inside = _Body()
+            inside = _Body(self.tensors)
             inside.statements(statement.body, None, resolve)
             self.tried |= inside.refs
         if isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Raise):
             self.has_guard = self.has_guard or not _looks_static(statement.test)
+        if isinstance(statement, (ast.If, ast.While)):
+            self.has_branch = self.has_branch or _hints_tensor(statement.test, self.tensors)
         value = getattr(statement, "value", None)
         if isinstance(statement, ast.Return) and value is not None:
             called = isinstance(value, ast.Call)
@@ -331,6 +342,9 @@ class _Body:
                 self.returns.append(f"{name}()" if called else name)
         elif isinstance(statement, (ast.Assign, ast.AnnAssign)) and value is not None:
             callee = dotted(value.func) or "" if isinstance(value, ast.Call) else None
+            if _hints_tensor(value, self.tensors):
+                targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+                self.tensors |= {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
             for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
                 self._assign(target, callee)
 
@@ -371,12 +385,22 @@ class _Body:
                 self._call(node)  # type: ignore[arg-type]
             elif kind is ast.Yield or kind is ast.YieldFrom:
                 self.is_generator = True
+            elif kind is ast.IfExp or kind is ast.BoolOp or kind is ast.UnaryOp:
+                self._choice(node)  # type: ignore[arg-type]
             for attribute in _CHILDREN[kind]:
                 value = getattr(node, attribute)
                 if value.__class__ is list:
                     stack.extend(value)
                 elif value is not None:
                     stack.append(value)
+
+    def _choice(self, node: ast.IfExp | ast.BoolOp | ast.UnaryOp) -> None:
+        if self.has_branch:
+            return
+        if isinstance(node, ast.IfExp):
+            self.has_branch = _hints_tensor(node.test, self.tensors)
+        elif isinstance(node, ast.BoolOp) or isinstance(node.op, ast.Not):
+            self.has_branch = _hints_tensor(node, self.tensors)
 
     def _call(self, node: ast.Call) -> None:
         name = dotted(node.func)
@@ -435,6 +459,80 @@ def _looks_static(test: ast.expr) -> bool:
     if isinstance(test, ast.Attribute):
         return test.attr in _STATIC_ATTRIBUTES or (dotted(test) or "").startswith("self.")
     return isinstance(test, ast.Constant)
+
+
+#: Methods and functions of torch that give a tensor, or read one, where they are called on something unknown.
+_READING = frozenset(
+    {
+        "all",
+        "allclose",
+        "amax",
+        "amin",
+        "any",
+        "bool",
+        "count_nonzero",
+        "equal",
+        "is_nonzero",
+        "isclose",
+        "isfinite",
+        "isinf",
+        "isnan",
+        "item",
+        "logical_and",
+        "logical_not",
+        "logical_or",
+        "max",
+        "mean",
+        "median",
+        "min",
+        "norm",
+        "prod",
+        "std",
+        "sum",
+        "var",
+    }
+)
+
+
+_MADE_OF_PARTS = (
+    ast.BoolOp,
+    ast.BinOp,
+    ast.IfExp,
+    ast.List,
+    ast.NamedExpr,
+    ast.Starred,
+    ast.Subscript,
+    ast.Tuple,
+    ast.UnaryOp,
+)
+
+
+def _hints_tensor(node: ast.AST, tensors: set[str]) -> bool:
+    """Whether an expression may be made of tensor data, by its form and by the names that may hold tensors."""
+    if isinstance(node, ast.Name):
+        return node.id in tensors
+    if isinstance(node, ast.Attribute):
+        return node.attr not in _STATIC_ATTRIBUTES and (
+            _hints_tensor(node.value, tensors) or (dotted(node) or "") in tensors
+        )
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute):
+            if node.func.attr in _READING:
+                return True
+            if node.func.attr in _STATIC_METHODS:
+                return False
+            if _hints_tensor(node.func.value, tensors):
+                return True
+        elif isinstance(node.func, ast.Name) and node.func.id in _STATIC_CALLS:
+            return False
+        return any(_hints_tensor(part, tensors) for part in (*node.args, *(k.value for k in node.keywords)))
+    if isinstance(node, ast.Compare):
+        if all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+            return False
+        return any(_hints_tensor(part, tensors) for part in (node.left, *node.comparators))
+    if isinstance(node, _MADE_OF_PARTS):
+        return any(_hints_tensor(part, tensors) for part in ast.iter_child_nodes(node))
+    return False
 
 
 def live_statements(body: list[ast.stmt], resolve: object) -> Iterator[ast.stmt]:

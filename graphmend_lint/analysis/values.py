@@ -7,7 +7,7 @@ An abstract interpretation of one function. Each expression is `static` (known t
 from __future__ import annotations
 
 import ast
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -29,7 +29,8 @@ class Value:
     """What is known of a value. `type` is a Python type's name where known, "" where not.
 
     `symbolic`: an int (or something made of ints) that may come from a shape, so that its text must not be fixed while
-    tracing. `optional`: it may be None instead. `unbound`: on some path the name holds nothing.
+    tracing. `optional`: it may be None instead. `unbound`: on some path the name holds nothing. `fact`: what
+    `analysis.tensors` knows besides.
     """
 
     kind: Kind
@@ -37,6 +38,7 @@ class Value:
     symbolic: bool = False
     optional: bool = False
     unbound: bool = False
+    fact: object = None
 
 
 UNKNOWN = Value("unknown")
@@ -184,6 +186,8 @@ class Values:
                 default = defaults.get(name)
                 absent = isinstance(default, ast.Constant) and default.value is None
                 env[name] = replace(promised, optional=True) if absent else promised
+                if isinstance(default, ast.Constant) and isinstance(default.value, bool) and promised.kind == "tensor":
+                    env[name] = UNKNOWN  # a flag with the annotation of its neighbour
             elif name in implied:
                 env[name] = TENSOR
             elif (default := defaults.get(name)) is not None:
@@ -203,6 +207,11 @@ class Values:
             if (used or sliced) and isinstance(node.value, ast.Name):  # type: ignore[attr-defined]
                 found.add(node.value.id)  # type: ignore[attr-defined]
         return found
+
+    def _used_as_tensor(self, name: str) -> bool:
+        """Whether an attribute is read of a name that only tensors have."""
+        attributes = (n for n in ast.walk(self.scope.node) if isinstance(n, ast.Attribute) and n.attr in _ONLY_TENSORS)
+        return any(isinstance(n.value, ast.Name) and n.value.id == name for n in attributes)
 
     def annotated(self, annotation: ast.expr) -> Value:
         """The value that an annotation promises."""
@@ -282,6 +291,22 @@ class Values:
             if promised.kind == "tensor" and test.args[0].id in env:
                 env[test.args[0].id] = promised
 
+    def assigned(self, node: ast.expr, env: Env) -> Value:
+        """The value that a name gets by an assignment of `node`."""
+        return self.of(node, env)
+
+    def augmented(self, statement: ast.AugAssign, name: str, env: Env) -> Value:
+        """The value that `name` gets by `name += ...`."""
+        operation = ast.BinOp(ast.Name(name, ast.Load()), statement.op, statement.value)
+        return self.assigned(ast.copy_location(operation, statement), env)
+
+    def merged(self, value: Value, parts: list[Value]) -> Value:
+        """`value`, the join of `parts`, as a name holds it where several paths meet."""
+        return value
+
+    def forget(self, env: Env, nodes: Iterable[ast.AST]) -> None:
+        """Note that the names that `nodes` bind may have changed any number of times."""
+
     # -- expressions -------------------------------------------------------------------------------------------
 
     def of(self, node: ast.expr, env: Env) -> Value:
@@ -330,6 +355,8 @@ class Values:
             return UNKNOWN if node.attr != "training" else BOOL
         if base.type.startswith("submodule") and node.attr in _TENSORS_OF_MODULES:
             return replace(TENSOR, optional=True)
+        if base.kind == "unknown" and node.attr == "config":
+            return Value("static", "config")
         if base.kind == "static":
             if name := self.bindings.qualified(node, self.scope):
                 return Value("static", "dtype") if name.startswith("torch.") and name.count(".") == 1 else STATIC
@@ -587,6 +614,7 @@ def join(first: Value, second: Value) -> Value:
         first.symbolic or second.symbolic,
         first.optional or second.optional,
         first.unbound or second.unbound,
+        first.fact if first.fact == second.fact else None,
     )
 
 
@@ -650,7 +678,7 @@ class Walk:
             bound = dict(env)
             self.values.bind(bound, node.target, self.values.of(node.value, env))
             certain = node in own or (isinstance(statement, ast.If) and node is _first_evaluated(statement.test))
-            merge(env, [bound] if certain else [env, bound])
+            self._merge(env, [bound] if certain else [env, bound])
 
     def _if(self, node: ast.If, env: Env, around: tuple[ast.stmt, ...]) -> Generator[Point, None, bool]:
         """The statements of both arms; returns whether nothing after the `if` is reached while tracing."""
@@ -669,7 +697,7 @@ class Walk:
             return True
         if verdict is None:
             left = [e for e, b in ((then_env, node.body), (else_env, node.orelse)) if not _leaves(b)]
-            merge(env, left or [then_env])
+            self._merge(env, left or [then_env])
         elif verdict is False:
             env.update(else_env)
         return False
@@ -678,6 +706,7 @@ class Walk:
         self, node: ast.For | ast.AsyncFor | ast.While, env: Env, around: tuple[ast.stmt, ...]
     ) -> Iterator[Point]:
         inside = (*around, node)
+        self.values.forget(env, [node])
         first = dict(env)
         self._bind_loop(node, first)
         jumps = [  # a first round only finds out what the loop changes
@@ -685,11 +714,11 @@ class Walk:
             for point in self._block(node.body, first, inside)
             if isinstance(point.statement, (ast.Break, ast.Continue))
         ]
-        merge(env, [env, first, *jumps])
+        self._merge(env, [env, first, *jumps])
         head = dict(env)
         self._bind_loop(node, env)
         yield from self._block(node.body, env, inside)
-        merge(env, [head, env, *jumps])
+        self._merge(env, [head, env, *jumps])
         yield from self._block(node.orelse, env, inside)
 
     def _bind_loop(self, node: ast.For | ast.AsyncFor | ast.While, env: Env) -> None:
@@ -703,14 +732,15 @@ class Walk:
         ends = []
         for handler in node.handlers:
             start = dict(before)
-            merge(start, [before, env])
+            self._merge(start, [before, env])
+            self.values.forget(start, node.body)
             if handler.name:
                 start[handler.name] = UNKNOWN
             yield from self._block(handler.body, start, inside)
             if not _leaves(handler.body):
                 ends.append(start)
         yield from self._block(node.orelse, env, inside)
-        merge(env, [env, *ends])
+        self._merge(env, [env, *ends])
         yield from self._block(node.finalbody, env, inside)
 
     def _match(self, node: ast.Match, env: Env, around: tuple[ast.stmt, ...]) -> Iterator[Point]:
@@ -723,25 +753,24 @@ class Walk:
                     start[name] = UNKNOWN
             yield from self._block(case.body, start, (*around, node))
             ends.append(start)
-        merge(env, ends)
+        self._merge(env, ends)
 
     def _simple(self, statement: ast.stmt, env: Env) -> None:
         if isinstance(statement, ast.Assign):
-            value = self.values.of(statement.value, env)
+            value = self.values.assigned(statement.value, env)
             for target in statement.targets:
                 elements = getattr(target, "elts", None)
                 given = getattr(statement.value, "elts", None)
                 if elements and given and len(elements) == len(given):
-                    parts = [self.values.of(e, env) for e in given]
+                    parts = [self.values.assigned(e, env) for e in given]
                     for element, part in zip(elements, parts, strict=True):
                         self.values.bind(env, element, part)
                     continue
                 self.values.bind(env, target, value)
         elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
-            self.values.bind(env, statement.target, self.values.of(statement.value, env))
+            self.values.bind(env, statement.target, self.values.assigned(statement.value, env))
         elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
-            loaded = ast.Name(statement.target.id, ast.Load())
-            env[statement.target.id] = self.values.of(ast.BinOp(loaded, statement.op, statement.value), env)
+            env[statement.target.id] = self.values.augmented(statement, statement.target.id, env)
         elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             env[statement.name] = Value("static", "function")
         elif isinstance(statement, ast.Delete):
@@ -749,7 +778,7 @@ class Walk:
                 if isinstance(target, ast.Name):
                     env.pop(target.id, None)
         elif isinstance(statement, ast.Expr):
-            self.values.of(statement.value, env)
+            self.values.assigned(statement.value, env)
 
     def _resolve(self, name: str) -> str:
         try:
@@ -757,6 +786,19 @@ class Walk:
         except SyntaxError:
             return name
         return self.values.bindings.qualified(node, self.values.scope) or name
+
+    def _merge(self, env: Env, ends: list[Env]) -> None:
+        """Make `env` what holds after any of `ends`; a name that some end lacks is what the others know, `unbound`."""
+        merged: Env = {}
+        for name in {name for end in ends for name in end}:
+            known = [end[name] for end in ends if name in end]
+            value = known[0]
+            for other in known[1:]:
+                value = join(value, other)
+            value = value if len(known) == len(ends) else replace(value, unbound=True)
+            merged[name] = self.values.merged(value, known)
+        env.clear()
+        env.update(merged)
 
 
 def _first_evaluated(node: ast.expr) -> ast.expr:
@@ -771,20 +813,6 @@ def _first_evaluated(node: ast.expr) -> ast.expr:
         else:
             node = node.func if isinstance(node, ast.Call) else node.value
     return node
-
-
-def merge(env: Env, ends: list[Env]) -> None:
-    """Make `env` what holds after any of `ends`; a name that some end lacks is what the others know, and `unbound`."""
-    names = {name for end in ends for name in end}
-    merged: Env = {}
-    for name in names:
-        known = [end[name] for end in ends if name in end]
-        value = known[0]
-        for other in known[1:]:
-            value = join(value, other)
-        merged[name] = value if len(known) == len(ends) else replace(value, unbound=True)
-    env.clear()
-    env.update(merged)
 
 
 def _leaves(body: list[ast.stmt]) -> bool:

@@ -5,17 +5,20 @@ need.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import libcst as cst
 import libcst.matchers as m
 
-from graphmend_lint.findings import Edit, Plan, Span
-from graphmend_lint.rewrite import check, express, imports, layout, names
+from graphmend_lint.findings import Built, Edit, Piece, Plan, Selection, Span
+from graphmend_lint.rewrite import check, express, imports, layout, names, select
+from graphmend_lint.rewrite.comments import comment_lines
 from graphmend_lint.rewrite.home import Home
-from graphmend_lint.rewrite.locate import Located, locate
+from graphmend_lint.rewrite.locate import Located, locate, parentheses_around
+from graphmend_lint.rewrite.pieces import Room
+from graphmend_lint.rewrite.refusal import Refused
 from graphmend_lint.rewrite.template import NotATemplate
 
 
@@ -62,17 +65,6 @@ class Applied:
     refused: tuple[tuple[Fix, Refused], ...] = ()
 
 
-class Refused(Exception):
-    """A fix that does not go with the file; the message says why.
-
-    `defect` says that the plan was wrong, which is a defect of the linter; the source is the cause otherwise.
-    """
-
-    def __init__(self, text: str, *, defect: bool = True) -> None:
-        super().__init__(text)
-        self.defect = defect
-
-
 def apply(module: cst.Module, fixes: Sequence[Fix], runtime: str, home: Home | None = None) -> Applied:
     """`module` with `fixes` applied. Plans that share an edit are applied together or not at all.
 
@@ -89,7 +81,7 @@ def apply(module: cst.Module, fixes: Sequence[Fix], runtime: str, home: Home | N
     composer = _Composer(found, accepted, chosen.local, page)
     edited = module.visit(composer)
     text = edited.code
-    check.check_edits(found.text, text, [_lines(span, found) for fix in accepted for span in _spans(fix.plan)])
+    check.check_edits(found.text, text, [lines for fix in accepted for lines in _touched(fix.plan, found)])
     if chosen.missing:
         before = text
         edited = imports.add(edited, chosen.missing, runtime, home)
@@ -100,15 +92,60 @@ def apply(module: cst.Module, fixes: Sequence[Fix], runtime: str, home: Home | N
 
 
 def _spans(plan: Plan) -> list[Span]:
-    return [plan.site, *(edit.span for edit in plan.edits)]
+    """All places that a plan speaks of."""
+    return [plan.site, *(span for edit in plan.edits for span in _spans_of(edit))]
+
+
+def _spans_of(edit: Edit) -> Iterator[Span]:
+    yield edit.span
+    if edit.value is not None:
+        yield from _read(edit.value)
+    if edit.selection is not None:
+        yield from _selected(edit.selection)
+
+
+def _selected(selection: Selection) -> Iterator[Span]:
+    yield from filter(None, [selection.test])
+    yield from selection.absorbed
+    for line in selection.lines:
+        yield from filter(None, [line.statement, line.place, *line.merged])
+        yield from () if line.value is None else _read(line.value)
+
+
+def _read(piece: Piece) -> Iterator[Span]:
+    if isinstance(piece, Span):
+        yield piece
+    elif isinstance(piece, Built):
+        for part in piece.parts:
+            yield from _read(part)
+
+
+def _touched(plan: Plan, found: Located) -> Iterator[tuple[int, int]]:
+    """The lines that a plan may change."""
+    yield _lines(plan.site, found)
+    for edit in plan.edits:
+        first, last = _lines(edit.span, found)
+        if edit.selection is not None:
+            last = max(_last_line(span, found) for span in (edit.span, *edit.selection.absorbed))
+        elif edit.kind == "choose":
+            # A comment in the expression may go above the statement.
+            first = min(first, found.lines[found.expressions[edit.span]])
+        yield first, last
+
+
+def _last_line(span: Span, found: Located) -> int:
+    """The last line of a statement; comments below its block, and deeper than what follows, are part of it."""
+    block = found.compounds.get(span)
+    if block is None:
+        return span.end_line
+    return max(span.end_line, span.line + layout.line_breaks(block.with_changes(leading_lines=())) - 1)
 
 
 def _lines(span: Span, found: Located) -> tuple[int, int]:
-    """The lines that an edit at `span` may change: its own, and those of parentheses around it."""
+    """The lines of an edit at `span`: its own, and those of parentheses around it."""
     node = found.expressions.get(span)
-    above = sum(map(layout.line_breaks, node.lpar)) if node is not None else 0
-    below = sum(map(layout.line_breaks, node.rpar)) if node is not None else 0
-    return span.line - above, span.end_line + below
+    opening, closing = ((), ()) if node is None else parentheses_around(node)
+    return span.line - sum(map(layout.line_breaks, opening)), span.end_line + sum(map(layout.line_breaks, closing))
 
 
 # --- which fixes go together
@@ -134,6 +171,7 @@ def _refusal(group: Sequence[Fix], accepted: Sequence[Fix], found: Located, page
             _check_fix(fix, found, page)
         _check_branches(group, found)
         _check_conflicts([*accepted, *group])
+        _check_claims(group, accepted)
     except Refused as refusal:
         return refusal
     return None
@@ -161,6 +199,8 @@ def _check_fix(fix: Fix, found: Located, page: layout.Page) -> None:
                 raise Refused(f"no exception is raised at line {edit.span.line}")
         elif edit.kind == "guard":
             _check_alone(edit, found)
+        elif edit.kind in ("select", "choose"):
+            _check_selection(edit, found, page)
         elif edit.span not in found.expressions:
             raise Refused(f"nothing to edit at line {edit.span.line}, column {edit.span.column + 1}")
         elif edit.kind == "wrap" and isinstance(site, cst.Call):
@@ -195,6 +235,14 @@ def _check_text(edit: Edit, node: cst.BaseExpression, page: layout.Page) -> None
         make(edit.kind, node, edit.span, page, refit=False)
     except NotATemplate as obstacle:
         raise Refused(f"the text cannot be formatted later: {obstacle}", defect=False) from obstacle
+
+
+def _check_selection(edit: Edit, found: Located, page: layout.Page) -> None:
+    make = select.selected if edit.kind == "select" else select.chosen
+    try:
+        make(edit, found, page)
+    except cst.CSTValidationError as error:
+        raise Refused(f"the selection is no valid code: {error}") from None
 
 
 def _check_wrap(fix: Fix, site: cst.Call, callee: cst.BaseExpression) -> None:
@@ -262,6 +310,46 @@ def _check_conflicts(fixes: Sequence[Fix]) -> None:
                 raise Refused("another fix changes the same place")
 
 
+def _check_claims(group: Sequence[Fix], accepted: Sequence[Fix]) -> None:
+    """What one edit builds from, no other may change in the same round: it would see it as it was."""
+    fresh = [edit for fix in group for edit in fix.plan.edits]
+    known = [edit for fix in accepted for edit in fix.plan.edits]
+    for edit in fresh:
+        for other in (*fresh, *known):
+            if other != edit and _meet(edit, other):
+                raise Refused("another fix changes a part of the same code", defect=False)
+
+
+def _meet(left: Edit, right: Edit) -> bool:
+    """Whether one edit changes something that the other claims, or both claim the same."""
+    mine, theirs = _claims(left), _claims(right)
+    return (
+        any(_within(right.span, claim) for claim in mine)
+        or any(_within(left.span, claim) for claim in theirs)
+        or any(_overlap(one, other) for one in mine for other in theirs)
+    )
+
+
+def _claims(edit: Edit) -> Sequence[Span]:
+    return tuple(_spans_of(edit)) if edit.kind in ("select", "choose") else ()
+
+
+def _within(inner: Span, outer: Span) -> bool:
+    return _start(outer) <= _start(inner) and _end(inner) <= _end(outer)
+
+
+def _overlap(left: Span, right: Span) -> bool:
+    return _start(left) < _end(right) and _start(right) < _end(left)
+
+
+def _start(span: Span) -> tuple[int, int]:
+    return span.line, span.column
+
+
+def _end(span: Span) -> tuple[int, int]:
+    return span.end_line, span.end_column
+
+
 # --- the edits themselves
 
 
@@ -282,11 +370,22 @@ class _Composer(cst.CSTTransformer):
         self.questions: dict[cst.CSTNode, str] = {}
         self.raises: dict[cst.CSTNode, Edit] = {}
         self.guards: dict[cst.CSTNode, str] = {}
+        self.selected: dict[cst.CSTNode, select.Replacement] = {}
+        self.absorbed: set[cst.CSTNode] = set()
+        self.chosen: dict[cst.CSTNode, cst.BaseExpression] = {}
+        self.comments: dict[cst.CSTNode, list[str]] = {}
+        self.outer: dict[cst.CSTNode, Room] = {}
         for fix in fixes:
             one_line = fix.plan.site.line == fix.plan.site.end_line
             for edit in fix.plan.edits:
                 if edit.kind == "guard":
                     self.guards[found.statements[edit.span]] = edit.detail
+                elif edit.kind == "select":
+                    made = select.selected(edit, found, page)
+                    self.selected[found.compounds[edit.span]] = made
+                    self.absorbed |= made.absorbed
+                elif edit.kind == "choose":
+                    self._choose(found.expressions[edit.span], select.chosen(edit, found, page), found)
                 elif edit.kind == "fail":
                     self.raises[found.statements[edit.span]] = edit
                 elif edit.kind in ("when", "unless"):
@@ -302,6 +401,16 @@ class _Composer(cst.CSTTransformer):
                 else:
                     self.texts[found.expressions[edit.span]] = (edit, one_line)
 
+    def _choose(self, node: cst.BaseExpression, made: select.Choice, found: Located) -> None:
+        if node in self.chosen:
+            return
+        self.chosen[node] = made.node
+        if made.outer is not None:
+            self.outer[made.outer.node] = made.outer.room
+        if made.comments:
+            line = next(part for part in select.around(node, found) if isinstance(part, cst.SimpleStatementLine))
+            self.comments.setdefault(line, []).extend(made.comments)
+
     def local(self, name: str) -> str:
         return self.names.get(name, name)
 
@@ -310,6 +419,10 @@ class _Composer(cst.CSTTransformer):
 
     def on_leave(self, original: cst.CSTNode, updated: cst.CSTNode) -> Any:
         if isinstance(original, cst.BaseExpression):
+            if original in self.chosen:
+                return self.chosen[original]
+            if original in self.outer and isinstance(updated, cst.Call):
+                updated = select.laid_out(updated, self.outer[original], self.page)
             if original in self.texts and isinstance(updated, cst.BaseExpression):
                 updated = self._text(updated, *self.texts[original])
             if original in self.sites and isinstance(updated, cst.Call):
@@ -318,6 +431,11 @@ class _Composer(cst.CSTTransformer):
                 return express.wrapped(self.questions[original], updated)
             if original in self.tests and isinstance(updated, cst.BaseExpression):
                 return self._alarm(updated, self.tests[original])
+        elif original in self.selected:
+            made = self.selected[original].nodes
+            return made[0] if isinstance(made[0], cst.Else) or len(made) == 1 else cst.FlattenSentinel(made)
+        elif original in self.absorbed:
+            return cst.RemoveFromParent()
         elif isinstance(original, cst.Raise) and isinstance(updated, cst.Raise) and original in self.raises:
             return self._failing(updated, self.raises[original])
         elif isinstance(updated, cst.If) and isinstance(original, cst.If) and original.test in self.tests:
@@ -360,6 +478,9 @@ class _Composer(cst.CSTTransformer):
         self, original: cst.CSTNode, updated: cst.SimpleStatementLine | cst.SimpleStatementSuite
     ) -> cst.CSTNode:
         assert isinstance(original, (cst.SimpleStatementLine, cst.SimpleStatementSuite))
+        if original in self.comments and isinstance(updated, cst.SimpleStatementLine):
+            lines = [*updated.leading_lines, *comment_lines(self.comments[original])]
+            updated = updated.with_changes(leading_lines=lines)
         predicate = self.guards.get(original.body[0])
         if predicate is None:
             return updated

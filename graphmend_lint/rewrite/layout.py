@@ -104,9 +104,12 @@ def _gap_after(arg: cst.Arg) -> cst.BaseParenthesizableWhitespace:
     return new_line("")
 
 
-def fit(node: cst.Call, column: int, indent: str, page: Page) -> cst.Call:
-    """The one-line call as it is if it fits from `column`, else broken as a formatter would break it."""
-    if not node.args or spans_lines(node) or column + len(code(node)) <= page.width:
+def fit(node: cst.Call, column: int, indent: str, page: Page, tail: int = 0) -> cst.Call:
+    """The one-line call as it is if it fits from `column`, else broken as a formatter would break it.
+
+    `tail` is the number of characters that follow it on its line.
+    """
+    if not node.args or spans_lines(node) or column + len(code(node)) + tail <= page.width:
         return node
     inner = indent + page.unit
     *front, last = node.args
@@ -117,11 +120,15 @@ def fit(node: cst.Call, column: int, indent: str, page: Page) -> cst.Call:
             last.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=new_line(indent)),
         ]
         return node.with_changes(whitespace_before_args=new_line(inner), args=args)
-    args = [
-        arg.with_changes(value=fit(arg.value, len(inner), inner, page)) if isinstance(arg.value, cst.Call) else arg
-        for arg in node.args
-    ]
-    return exploded(node.with_changes(args=args), indent, page.unit)
+    return exploded(node.with_changes(args=[_fit_arg(arg, inner, page) for arg in node.args]), indent, page.unit)
+
+
+def _fit_arg(arg: cst.Arg, indent: str, page: Page) -> cst.Arg:
+    """The argument on a line of its own, a comma behind it."""
+    if not isinstance(arg.value, cst.Call):
+        return arg
+    start = len(code(arg)) - len(code(arg.value))
+    return arg.with_changes(value=fit(arg.value, len(indent) + start, indent, page, 1))
 
 
 def deepened(
