@@ -73,7 +73,7 @@ LOGGER_ROWS = (
 OTHER_ROWS = (
     Row("bart16", ("bart-large-cnn", "bart-base", "rebel-large"), "DC 4, LC 3", 7, 0),
     Row("marian16", ("opus-mt-fr-en",), "DC 3, LC 3", 6, 0),
-    Row("phi", ("Phi-4-mini-instruct",), "DC", 5, 0),
+    Row("phi", ("Phi-4-mini-instruct",), "DC", 5, 0, unsafe=True),
     Row("gdino", ("grounding-dino-tiny", "grounding-dino-base"), "DC 11, DS 3, DO 3", 17, 7, unsafe=True),
     Row("molformer", ("MoLFormer-XL-both10pct",), "VG", 5, 0, unsafe=True),
     Row("clap", ("clap-htsat-fused",), "DS", 4, 4),

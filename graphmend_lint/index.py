@@ -123,7 +123,7 @@ class Index:
 
 
 #: Names that our own fixes bring in: they reach nothing.
-_OWN_NAMES = frozenset({"deferred", "when", "formatted", "percent"})
+_OWN_NAMES = frozenset({"deferred", "when", "unless", "late", "fail", "formatted", "percent"})
 
 
 def _same_regions(old: ModuleSummary, new: ModuleSummary) -> bool:
@@ -148,14 +148,25 @@ def _frame(summary: ModuleSummary) -> tuple[object, ...]:
 def _reaches_no_more(old: FunctionSummary, new: FunctionSummary) -> bool:
     for field_ in fields(FunctionSummary):
         before, after = getattr(old, field_.name), getattr(new, field_.name)
-        if field_.name in ("line", "end_line", "calls") or before == after:
+        if field_.name in _REACHING_NOTHING or before == after:
             continue
-        if isinstance(before, frozenset):
-            if any(ref.partition(".")[0] not in _OWN_NAMES for ref in after - before):
+        if isinstance(before, dict):
+            added = {value for name, value in after.items() if before.get(name) != value}
+            if not before.keys() <= after.keys() or not all(map(_is_ours, added)):
                 return False
-        elif not (isinstance(before, dict) and before.items() <= after.items()):
+        elif not isinstance(before, (frozenset, tuple)) or not all(map(_is_ours, set(after) - set(before))):
             return False
     return True
+
+
+#: Fields of a function's summary that say nothing of what it reaches.
+_REACHING_NOTHING = frozenset({"line", "end_line", "calls", "has_guard", "has_branch"})
+
+
+def _is_ours(name: object) -> bool:
+    """Whether a name, or a call of it, is one that fixes bring in: the runtime's, or `torch.where`."""
+    parts = str(name).removesuffix("()").split(".")
+    return parts[0] in _OWN_NAMES or parts[-1] == "where"
 
 
 def _load(path: Path) -> ModuleSummary | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import copy
+import difflib
 import importlib
 import io
 import logging
@@ -18,9 +19,12 @@ from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
+from unittest import mock
 
 import torch
+import torch._dynamo.guards
 import torch._dynamo.symbolic_convert
+import torch._dynamo.utils
 
 #: What any compiled program shows differently (see the runtime's own documentation).
 _GRAD_FN = re.compile(r",\s*grad_fn=<\w+>")
@@ -37,10 +41,15 @@ def _not_compiled(function: _Function) -> _Function:
 
 @dataclass(frozen=True)
 class Seen:
-    """What one call did. `said` has prints, log records and warnings in their order."""
+    """What one call did.
+
+    `said` has prints, log records and warnings in their order; `shared` tells which tensors of the result are, or share
+    memory with, an argument, something that the module holds, or one another.
+    """
 
     error: tuple[str, str, Any] | None
     result: Any
+    shared: Any
     said: list[tuple[Any, ...]]
     arguments: Any
     state: Any
@@ -50,17 +59,26 @@ class Seen:
 
 @dataclass(frozen=True)
 class Run:
-    """What a program did on all its inputs, and where Dynamo ended the graph."""
+    """What a program did on all its inputs, where Dynamo ended the graph, and what it compiled.
+
+    `compiled` has an id for each time that a frame was compiled, as Dynamo gives them: "0/1" is frame 0, again.
+    """
 
     seen: list[Seen]
     breaks: list[str]
+    compiled: list[str]
 
-    def difference(self, other: Run) -> str:
-        """The first thing that differs, "" if nothing does."""
+    @property
+    def recompiled(self) -> list[str]:
+        """The ids of frames that were compiled again."""
+        return [name for name in self.compiled if not name.endswith("/0")]
+
+    def difference(self, other: Run, besides: str = "") -> str:
+        """The first thing that differs besides the field of that name, "" if nothing does."""
         if len(self.seen) != len(other.seen):
             return f"{len(self.seen)} calls, {len(other.seen)} calls"
         for number, (mine, theirs) in enumerate(zip(self.seen, other.seen, strict=True)):
-            for field in fields(Seen):
+            for field in (f for f in fields(Seen) if f.name != besides):
                 first, second = getattr(mine, field.name), getattr(theirs, field.name)
                 if repr(first) != repr(second):
                     return f"{field.name} of input {number}:\n{first}\n{second}"
@@ -83,8 +101,16 @@ class Program:
 
 
 def _lines(before: str, after: str) -> dict[int, int]:
-    """The lines of `after` with those of `before` that they come from: a fix adds an import, and may wrap a call."""
+    """The lines of `after` with those of `before` that they come from: a fix adds an import, and may wrap a call.
+
+    Where a fix takes statements away, the lines that are left as they were.
+    """
     found: dict[int, int] = {}
+    if len(_statements(before)) != len(_statements(after)):
+        matcher = difflib.SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False)
+        for block in matcher.get_matching_blocks():
+            found |= {block.b + offset + 1: block.a + offset + 1 for offset in range(block.size)}
+        return found
     for old, new in zip(_statements(before), _statements(after), strict=True):
         for line in range(new.lineno, (new.end_lineno or 0) + 1):
             found[line] = min(old.lineno + line - new.lineno, old.end_lineno or 0)
@@ -97,12 +123,25 @@ def _statements(source: str) -> list[ast.stmt]:
     return [s for s in statements if not (isinstance(s, ast.ImportFrom) and s.module == "graphmend_lint.runtime")]
 
 
-def run(program: Program, *, compiled: bool, backend: str = "eager", options: frozenset[str] = frozenset()) -> Run:
-    """Run a program in a fresh state: modules, loggers, warnings, random numbers and Dynamo."""
+def run(
+    program: Program,
+    *,
+    compiled: bool,
+    backend: str = "eager",
+    options: frozenset[str] = frozenset(),
+    graded: bool = False,
+) -> Run:
+    """Run a program in a fresh state: modules, loggers, warnings, random numbers and Dynamo.
+
+    `graded`: with gradients of all arguments that may have one.
+    """
     torch._dynamo.reset()
+    torch._dynamo.utils.clear_compilation_metrics()
     # Dynamo looks up a function's globals by the name of its module, once per process; ours come again under that name.
     torch._dynamo.symbolic_convert._import_module.cache_clear()
-    with _loaded(program, backend) as module, _breaks(program) as breaks:
+    # How long the guards take is of no interest here, and measuring it empties the processor's caches each time.
+    unmeasured = mock.patch.object(torch._dynamo.guards, "profile_guard_manager", return_value=0.0)
+    with unmeasured, _loaded(program, backend) as module, _breaks(program) as breaks:
         _seed()
         function, inputs = module.build()
         call = function
@@ -112,9 +151,19 @@ def run(program: Program, *, compiled: bool, backend: str = "eager", options: fr
         for arguments in inputs:
             if "reset" in options:
                 torch._dynamo.reset()
+            given = copy.deepcopy(arguments)
+            if graded:
+                _ask_for_gradients(given)
             with torch.compiler.set_stance("default" if compiled else "force_eager"):
-                seen.append(_observe(program, function, call, copy.deepcopy(arguments)))
-    return Run(seen, sorted(set(breaks) - {"outside"}))
+                seen.append(_observe(program, function, call, given))
+    metrics = torch._dynamo.utils.get_compilation_metrics()
+    return Run(seen, sorted(set(breaks) - {"outside"}), [str(metric.compile_id) for metric in metrics])
+
+
+def _ask_for_gradients(arguments: Any) -> None:
+    for tensor in _tensors(arguments):
+        if tensor.is_leaf and (tensor.is_floating_point() or tensor.is_complex()):
+            tensor.requires_grad_()
 
 
 def _is_compiled(function: Any) -> bool:
@@ -239,17 +288,17 @@ def _listening(program: Program, said: list[tuple[Any, ...]]) -> Iterator[None]:
 def _observe(program: Program, function: Any, call: Callable[..., Any], arguments: tuple[Any, ...]) -> Seen:
     _seed()
     said: list[tuple[Any, ...]] = []
-    result, error, gradients = None, None, None
+    result, error, gradients, shared = None, None, None, None
     with _listening(program, said):
         try:
             result = call(*arguments)
-            picture = plain(result)
+            picture, shared = plain(result), _shared(function, result, arguments)
             gradients = _gradients(function, result, arguments)
         except Exception as exception:
             picture = None
             error = _error(exception)
     drawn = (float(torch.rand(())), random.random())
-    return Seen(error, picture, said, plain(arguments), _state(function), drawn, gradients)
+    return Seen(error, picture, shared, said, plain(arguments), _state(function), drawn, gradients)
 
 
 def _error(exception: Exception) -> tuple[str, str, Any]:
@@ -275,14 +324,48 @@ def _gradients(function: Any, result: Any, arguments: Any) -> Any:
     return found
 
 
+def _shared(function: Any, result: Any, arguments: Any) -> Any:
+    """For each tensor of the result: whether it has a gradient, and the tensors that it is or shares memory with."""
+    made = list(_tensors(result))
+    held = _held(function) if isinstance(function, torch.nn.Module) else {}
+    others = {f"argument {n}": t for n, t in enumerate(_tensors(arguments))} | held
+    found = []
+    for number, tensor in enumerate(made):
+        known = others | {f"result {n}": t for n, t in enumerate(made[:number])}
+        relations = {name: _relation(tensor, other) for name, other in known.items()}
+        found.append((tensor.requires_grad, {name: relation for name, relation in relations.items() if relation}))
+    return found
+
+
+def _relation(first: torch.Tensor, second: torch.Tensor) -> str:
+    if first is second:
+        return "is"
+    own = first.untyped_storage().data_ptr()
+    return "shares memory" if own and own == second.untyped_storage().data_ptr() else ""
+
+
+def _held(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """The tensors that a module holds, with those that are not in its state."""
+    found: dict[str, torch.Tensor] = {}
+    for prefix, part in module.named_modules():
+        own = {**vars(part), **part._parameters, **part._buffers}
+        found |= {f"{prefix}.{name}": value for name, value in own.items() if isinstance(value, torch.Tensor)}
+    return {name.replace("_orig_mod.", ""): tensor for name, tensor in found.items()}
+
+
 def _state(function: Any) -> Any:
     if not isinstance(function, torch.nn.Module):
         return None
-    named = {k.replace("_orig_mod.", ""): plain(v) for k, v in function.state_dict().items()}
-    plain_attributes = {
-        k: v for k, v in vars(function).items() if not k.startswith("_") and isinstance(v, (bool, int, str))
+    held = _held(function)
+    named = {name: plain(tensor) for name, tensor in sorted(held.items())}
+    same = [(a, b, _relation(held[a], held[b])) for a in held for b in held if a < b and _relation(held[a], held[b])]
+    saved = sorted(key.replace("_orig_mod.", "") for key in function.state_dict())
+    attributes = {
+        k: plain(v)
+        for k, v in vars(function).items()
+        if not k.startswith("_") and (v is None or isinstance(v, (bool, int, float, str, list, dict)))
     }
-    return {**named, **plain_attributes}
+    return {**named, "same": sorted(same), "saved": saved, **attributes}
 
 
 def plain(value: Any) -> Any:

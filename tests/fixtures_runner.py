@@ -17,6 +17,7 @@ and at the top of the program:
     # compile: dynamic      options of the compiled runs: `dynamic`, `inductor` (run with that backend as well), `reset`
                             (compile anew for each input)
     # fixes: unsafe         unsafe fixes are asked for
+    # differs: result       what an unsafe fix changes: a field of `fixtures_executed.Seen`
 
 This module needs no torch; `tests.fixtures_executed` runs what it reads.
 """
@@ -37,10 +38,14 @@ from graphmend_lint.findings import Finding
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 #: The rules that the cases of each group are about; a program may show what other rules find as well.
-GROUPS = {"defer": Settings(select=("GM2",)), "trap": Settings(select=("GM3",))}
+GROUPS = {
+    "defer": Settings(select=("GM2",)),
+    "trap": Settings(select=("GM3",)),
+    "where": Settings(select=("GM1",)),
+}
 
 _EXPECTATION = re.compile(r"(GM\d{3}): ((?:likely )?(?:safe|unsafe|none [a-z-]+))")
-_HEADER = re.compile(r"^# (breaks|twin|compile|fixes): (.*)$", re.MULTILINE)
+_HEADER = re.compile(r"^# (breaks|twin|compile|fixes|differs): (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, order=True)
@@ -55,7 +60,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class Fixture:
-    """One folder of `fixtures/defer` or `fixtures/trap`."""
+    """One folder of a group."""
 
     folder: Path
 

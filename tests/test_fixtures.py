@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from graphmend_lint.findings import Reason
-from graphmend_lint.transforms import defer, trap
+from graphmend_lint.transforms import defer, trap, where
 from tests import fixtures_runner
 from tests.fixtures_runner import Fixture
 
@@ -56,7 +59,15 @@ class TestText:
             kept = [c for _, c in fixtures_runner.comments(case.after[name])]
             assert kept == [c for _, c in fixtures_runner.comments(text)]
 
-    @every_fixture
+    @pytest.mark.parametrize("case", [c for c in FIXED if c.group == "where"], ids=lambda case: case.id)
+    def test_only_branches_that_are_reported_differ(self, case: Fixture) -> None:
+        for name, text in case.before.items():
+            reported = {e.line for e in case.expected() if e.file == name and "safe" in e.verdict}
+            touched = set(_lines_of_branches(ast.parse(text).body, reported))
+            outside = [line for number, line in enumerate(text.splitlines(), 1) if number not in touched]
+            assert not Counter(outside) - Counter(case.after[name].splitlines())
+
+    @pytest.mark.parametrize("case", [c for c in ALL if c.group != "where"], ids=lambda case: case.id)
     def test_only_lines_with_an_edit_differ(self, case: Fixture) -> None:
         marked = {
             (e.file, case.before[e.file].splitlines()[e.line - 1]) for e in case.expected() if "safe" in e.verdict
@@ -64,6 +75,21 @@ class TestText:
         for name, text in case.before.items():
             gone = Counter(text.splitlines()) - Counter(case.after[name].splitlines())
             assert len(gone) <= 6 * len([m for m in marked if m[0] == name])
+
+
+def _lines_of_branches(block: list[ast.stmt], reported: set[int]) -> Iterator[int]:
+    """The lines of the statements at the lines in `reported`, and of what follows an early return there."""
+    for statement in block:
+        blocks = [getattr(statement, field, []) for field in ("body", "orelse", "handlers", "finalbody")]
+        inner = [part for part in blocks if isinstance(part, list)]
+        head = min((part[0].lineno for part in inner if part), default=(statement.end_lineno or 0) + 1)
+        if reported.isdisjoint(range(statement.lineno, max(head, statement.lineno + 1))):
+            for part in inner:
+                yield from _lines_of_branches(part, reported)
+            continue
+        leaves = isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Return)
+        last = block[-1] if leaves else statement
+        yield from range(statement.lineno, (last.end_lineno or 0) + 1)
 
 
 def test_twins_name_each_other() -> None:
@@ -76,7 +102,8 @@ def test_twins_name_each_other() -> None:
 def test_every_declining_case_has_an_accepting_twin() -> None:
     accepting = {(case.group, case.name) for case in FIXED}
     for case in ALL:
-        if any(e.verdict.startswith(("none", "likely none")) for e in case.expected()) and case not in FIXED:
+        declined = ("none", "likely none", "unsafe") if case.group == "where" else ("none", "likely none")
+        if any(e.verdict.startswith(declined) for e in case.expected()) and case not in FIXED:
             assert accepting.intersection((case.group, twin) for twin in case.twins), f"{case.id} has no accepting twin"
 
 
@@ -84,7 +111,9 @@ def test_every_declining_case_has_an_accepting_twin() -> None:
 BY_CONFIGURATION = {Reason.TARGET_TORCH_TOO_OLD}
 
 
-@pytest.mark.parametrize(("group", "reasons"), [("defer", defer.REASONS), ("trap", trap.REASONS)])
+@pytest.mark.parametrize(
+    ("group", "reasons"), [("defer", defer.REASONS), ("trap", trap.REASONS), ("where", where.REASONS)]
+)
 def test_every_reason_of_the_transformation_is_shown(group: str, reasons: tuple[Reason, ...]) -> None:
     cases = [case for case in ALL if case.group == group]
     shown = {e.verdict.rpartition(" ")[2] for case in cases for e in case.expected() if "none" in e.verdict}
@@ -123,19 +152,49 @@ class TestExecuted:
         if case not in FIXED:
             assert case.breaks[0] == case.breaks[1]
             return
-        same(eager, run(result, compiled=False))
+        differs = case.header.get("differs", "")
+        same(eager, run(result, compiled=False), differs)
         after = run(result, compiled=True, options=options)
-        same(eager, after)
+        same(eager, after, differs)
         assert len(after.breaks) == case.breaks[1], after.breaks
+        if case.group == "where":
+            assert len(after.recompiled) <= len(before.recompiled), (before.recompiled, after.recompiled)
         assert case.breaks[1] < case.breaks[0]
         if "inductor" in case.options:
             inductor = run(result, compiled=True, backend="inductor", options=options)
             said_the_same(eager, inductor)
             assert len(inductor.breaks) == case.breaks[1], inductor.breaks
 
+    def test_its_gradients_are_the_same(self, case: Fixture, original: Program, result: Program) -> None:
+        """With gradients of the arguments, too."""
+        from tests.fixtures_executed import run
 
-def same(first: Run, second: Run) -> None:
-    difference = first.difference(second)
+        if case.group != "where" or case not in FIXED or case.settings.unsafe_fixes:
+            return
+        eager = run(original, compiled=False, graded=True)
+        same(eager, run(result, compiled=False, graded=True))
+        if not any(seen.error for seen in eager.seen):
+            same(eager, run(result, compiled=True, options=frozenset(case.options), graded=True))
+
+    def test_what_an_unsafe_fix_changes_is_seen(self, case: Fixture, original: Program, tmp_path: Path) -> None:
+        """A fix that is not applied unless asked for does change what the case says."""
+        from tests.fixtures_executed import run
+
+        if "differs" not in case.header:
+            return
+        unsafe = replace(case.settings, unsafe_fixes=True)
+        files = fixtures_runner.fix(case.before, tmp_path / "unsafe_fix", unsafe)
+        assert files != case.before
+        changed = self._program(case, files, tmp_path / "unsafe")
+        differences = [
+            run(original, compiled=False, graded=graded).difference(run(changed, compiled=False, graded=graded))
+            for graded in (False, True)
+        ]
+        assert any(difference.startswith(case.header["differs"]) for difference in differences), differences
+
+
+def same(first: Run, second: Run, besides: str = "") -> None:
+    difference = first.difference(second, besides)
     assert not difference, difference
 
 

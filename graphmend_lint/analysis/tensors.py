@@ -507,6 +507,9 @@ class Tensors(Values):
             other = self.fact(rest[0], env)
             if isinstance(operand, Tensor) and isinstance(other, Tensor) and not keywords:
                 both = self._binary(node, name, operand, other)
+                if name in ("maximum", "minimum"):
+                    needs = [h for side in (operand, other) for h in self._needs(node, side.dtype, tensor_ops.REAL)]
+                    both = replace(both, hazards=(*both.hazards, *needs))
                 logical = name.startswith("logical")
                 return replace(both, dtype=Dtype("bool", BOOL), roots=frozenset()) if logical else both
         return self._other_operation(node, name, args, env)

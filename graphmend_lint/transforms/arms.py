@@ -11,6 +11,7 @@ import ast
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
+from graphmend_lint.analysis.tensor_ops import INEXACT
 from graphmend_lint.analysis.tensors import Fact, Hazard, Number, Other, Tensor, Tensors
 from graphmend_lint.analysis.values import TENSOR, Env, Value
 from graphmend_lint.findings import Reason
@@ -103,9 +104,12 @@ class Arms:
         is_live: Callable[[str], bool],
         is_exclusive: Callable[[str], bool],
         merge: Callable[[Predicate, Arm, Arm, Env], Arm],
+        *,
+        graded: bool,
     ) -> None:
         self.tensors, self.predicates, self.text, self.doubt = tensors, predicates, text, doubt
         self.is_live, self.is_exclusive, self.merge = is_live, is_exclusive, merge
+        self.graded = graded
 
     def run(self, body: Iterable[ast.stmt], env: Env) -> Arm:
         """What a list of statements does; `env` becomes what holds after it.
@@ -207,6 +211,9 @@ class Arms:
         if isinstance(before, Tensor) and isinstance(fact, Tensor):
             if (fact.shape, fact.dtype.key) != (before.shape, before.dtype.key):
                 raise Obstacle(Reason.ARM_MAY_RAISE, f"line {statement.lineno} may not fit into `{target.id}`")
+            if self.graded and fact.dtype.classes & INEXACT:
+                # autograd refuses to go back through a tensor that it kept and that was changed since
+                self.doubt(f"no gradient needs `{target.id}` as it was before line {statement.lineno}")
             tree = ast.copy_location(Augmented(loaded, statement.op, statement.value), statement)
             self._store(Store(target.id, statement, whole, tree, fact), env, arm)
             return

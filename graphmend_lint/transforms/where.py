@@ -231,13 +231,12 @@ class _Function(Carrier):
             lambda name: is_live_after(name, place),
             lambda name: self._is_exclusive(name, place, point.env),
             merger.merge,
+            graded=self._is_graded(point),
         )
         then, otherwise = arms.run(whole.body, dict(env)), arms.run(whole.orelse, dict(env))
         merged = merger.merge(predicate, then, otherwise, env)
         self._check_memory(merged, place)
         lines = self._lines(merged, predicate)
-        if not lines:
-            raise Obstacle(Reason.ARM_NOT_FOLLOWED, "the branch gives nothing that is read later")
         absorbed = tuple(self.facts.source.span(s) for s in rest)
         selection = Selection(split.static if keep_static else None, lines, absorbed)
         edit = Edit("select", self._span_of(statement), where, selection)
@@ -349,6 +348,8 @@ class _Function(Carrier):
         """The statements of the result."""
         trees = [store.tree for store in (*merged.steps, *(merged.returned or ())) if isinstance(store, Store)]
         choices = [tree for tree in trees if isinstance(tree, Choice) and tree.predicate is predicate]
+        if not choices:
+            raise Obstacle(Reason.ARM_NOT_FOLLOWED, "both sides give the same to what is read later")
         changed: set[str] = set()
         late = False
         for step in merged.steps:
@@ -505,13 +506,22 @@ class _Function(Carrier):
             traceable=self.traceable,
         )
         arms = Arms(
-            self.tensors, self.predicates, self.text, self._doubt, lambda _: True, lambda _: False, merger.merge
+            self.tensors,
+            self.predicates,
+            self.text,
+            self._doubt,
+            lambda _: True,
+            lambda _: False,
+            merger.merge,
+            graded=True,
         )
         then, otherwise = (arms.given(side, point.statement, env) for side in (node.body, node.orelse))
         self._named = (predicate, None)
         merged = merger.merge(predicate, then, otherwise, env)
         assert merged.returned is not None
         chosen = merged.returned[0]
+        if not isinstance(chosen.tree, Choice):
+            raise Obstacle(Reason.ARM_NOT_FOLLOWED, "both sides give the same")
         self._check_value(node, chosen, place)
         return (Edit("choose", self.facts.source.span(node), where, None, self._piece(chosen)),), ()
 

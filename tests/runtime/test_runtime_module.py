@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
 import logging
 import subprocess
 import sys
@@ -118,9 +120,12 @@ class Layer(torch.nn.Module):
 torch.compile(Layer(), backend=backend)(torch.ones(2))
 print([node.args[0] for node in backend.graphs[0].graph.nodes if "graphmend" in str(node.target)])
 """
-    first, second = run("import os\n" + code), run("padding = [object() for _ in range(1000)]\n" + code)
-    assert first == second
-    assert "warning" in first[0]
+    here = io.StringIO()
+    with contextlib.redirect_stdout(here):
+        exec("import os\n" + code, {"__name__": "__main__"})
+    (elsewhere,) = run("padding = [object() for _ in range(1000)]\n" + code)
+    assert here.getvalue().splitlines() == [elsewhere]
+    assert "warning" in elsewhere
 
 
 def test_messages_of_compiled_and_eager_code_share_a_registry() -> None:
