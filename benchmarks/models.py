@@ -133,7 +133,7 @@ def longformer() -> Target:
 
 
 def phi() -> Target:
-    """Longrope rescaling, which compares the sequence length with the original positions."""
+    """Longrope rescaling, which compares the sequence length with the original positions: short, then long."""
     from transformers import Phi3Config, Phi3ForCausalLM
 
     half = HIDDEN // HEADS // 2
@@ -149,7 +149,7 @@ def phi() -> Target:
         pad_token_id=0,
         rope_scaling={"type": "longrope", "short_factor": [1.0] * half, "long_factor": [2.0] * half},
     )
-    return Phi3ForCausalLM(config), [{"input_ids": _tokens()}]
+    return Phi3ForCausalLM(config), [{"input_ids": _tokens()}, {"input_ids": _tokens(24)}]
 
 
 def gdino() -> Target:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from graphmend_lint.analysis.tensor_ops import INEXACT
 from graphmend_lint.analysis.tensors import Fact, Key, Number, Tensor, Tensors
 from graphmend_lint.analysis.values import Env
 from graphmend_lint.findings import Reason
-from graphmend_lint.transforms.arms import Arm, Choice, Old, Store, Tree
+from graphmend_lint.transforms.arms import Arm, Augmented, Choice, Old, Store, Tree
 from graphmend_lint.transforms.carry import Obstacle
 from graphmend_lint.transforms.predicate import Predicate, read_names
+
+#: Where autograd is known to be off.
+WithoutGradients = Literal["function", "block", "nowhere"]
 
 
 @dataclass(slots=True)
@@ -27,7 +31,8 @@ class _Written:
 class Merger:
     """Merges the arms of one `if`.
 
-    `is_exclusive(name)`: before the branch nothing but the name refers to its tensor. `graded`: autograd may look on.
+    `is_exclusive(name)`: before the branch nothing but the name refers to its tensor. `without_gradients`: where
+    autograd is known to be off: in the whole function, in a block around the branch, or nowhere.
     `traceable`: no tensor is changed in place, so that what a tensor was computed from is all that it depends on.
     """
 
@@ -38,11 +43,11 @@ class Merger:
         doubt: Callable[[str], None],
         is_exclusive: Callable[[str], bool],
         *,
-        graded: bool,
+        without_gradients: WithoutGradients,
         traceable: bool,
     ) -> None:
         self.tensors, self.text, self.doubt, self.is_exclusive = tensors, text, doubt, is_exclusive
-        self.graded, self.traceable = graded, traceable
+        self.without_gradients, self.traceable = without_gradients, traceable
 
     def merge(self, predicate: Predicate, then: Arm, otherwise: Arm, env: Env) -> Arm:
         """One arm that does what either does, by the predicate.
@@ -187,8 +192,12 @@ class Merger:
             self.doubt(f"{both} are on one device")
         elif any(device != first.device for device in predicate.devices):
             self.doubt(f"the test is on the device of {both}")
-        if self.graded and (first.dtype.classes | second.dtype.classes) & INEXACT:
-            self._check_gradients(first, second, both)
+        if (first.dtype.classes | second.dtype.classes) & INEXACT:
+            if self.without_gradients == "nowhere":
+                self._check_gradients(first, second, both)
+            else:
+                self._check_carried(a, first)
+                self._check_carried(b, second)
         return Tensor(
             first.shape,
             first.dtype,
@@ -212,6 +221,13 @@ class Merger:
                 )
         if culprit:
             self.doubt(f"no gradient is asked for, since that of `{culprit}` may be nan where it is not taken")
+
+    def _check_carried(self, store: Store, fact: Tensor) -> None:
+        """A tensor from where autograd was on keeps its gradient through the branch; a selection of it has none."""
+        carried = isinstance(store.tree, (Old, Augmented, ast.Name, ast.Attribute))
+        made_here = self.without_gradients == "function" and (fact.fresh or self.is_exclusive(store.key))
+        if carried and not made_here:
+            self.doubt(f"`{self._tree_text(store)}` requires no gradient")
 
     def _origins(self, fact: Tensor) -> tuple[frozenset[Key], str]:
         """Where the gradient of a tensor ends up, and the operation on the way whose derivative can be infinite."""

@@ -36,7 +36,7 @@ from graphmend_lint.analysis.values import UNKNOWN, Env, Point, Value, Walk, ele
 from graphmend_lint.findings import Built, Edit, Finding, Line, Piece, Plan, Reason, Selection, Span
 from graphmend_lint.transforms.arms import SIGNS, Arm, Arms, Augmented, Choice, Old, Store, Tree
 from graphmend_lint.transforms.carry import Card, Carrier, Obstacle
-from graphmend_lint.transforms.merge import Merger
+from graphmend_lint.transforms.merge import Merger, WithoutGradients
 from graphmend_lint.transforms.predicate import Predicate, Predicates
 
 #: Reasons that this transformation gives; the rules' pages list them.
@@ -220,7 +220,7 @@ class _Function(Carrier):
             self.text,
             self._doubt,
             lambda name: self._is_exclusive(name, place, point.env),
-            graded=self._is_graded(point),
+            without_gradients=self._without_gradients(point),
             traceable=self.traceable,
         )
         arms = Arms(
@@ -231,7 +231,7 @@ class _Function(Carrier):
             lambda name: is_live_after(name, place),
             lambda name: self._is_exclusive(name, place, point.env),
             merger.merge,
-            graded=self._is_graded(point),
+            graded=self._without_gradients(point) == "nowhere",
         )
         then, otherwise = arms.run(whole.body, dict(env)), arms.run(whole.orelse, dict(env))
         merged = merger.merge(predicate, then, otherwise, env)
@@ -271,20 +271,21 @@ class _Function(Carrier):
                 return spelled
         raise Obstacle(Reason.TORCH_NOT_IMPORTED, "the file has no name for `torch.where`")
 
-    def _is_graded(self, point: Point) -> bool:
-        """Whether autograd may be on here."""
+    def _without_gradients(self, point: Point) -> WithoutGradients:
+        """Where around the branch autograd is known to be off."""
         for call in (n for n in ast.walk(self.scope.node) if isinstance(n, ast.Call)):
             name = self.facts.bindings.qualified(call.func, self.scope)
             if name in _WITH_GRADIENTS or (name == "torch.inference_mode" and call.args):
-                return True
-        decorators = self.scope.node.decorator_list
+                return "nowhere"
+        if any(map(self._turns_gradients_off, self.scope.node.decorator_list)):
+            return "function"
         managers = [item.context_expr for a in point.around if isinstance(a, ast.With) for item in a.items]
-        for node in (*decorators, *managers):
-            called = node.func if isinstance(node, ast.Call) else node
-            no_argument = not isinstance(node, ast.Call) or not node.args
-            if no_argument and self.facts.bindings.qualified(called, self.scope) in _WITHOUT_GRADIENTS:
-                return False
-        return True
+        return "block" if any(map(self._turns_gradients_off, managers)) else "nowhere"
+
+    def _turns_gradients_off(self, node: ast.expr) -> bool:
+        called = node.func if isinstance(node, ast.Call) else node
+        no_argument = not isinstance(node, ast.Call) or not node.args
+        return no_argument and self.facts.bindings.qualified(called, self.scope) in _WITHOUT_GRADIENTS
 
     # -- memory ------------------------------------------------------------------------------------------------
 
@@ -502,7 +503,7 @@ class _Function(Carrier):
             self.text,
             self._doubt,
             lambda _: False,
-            graded=self._is_graded(point),
+            without_gradients=self._without_gradients(point),
             traceable=self.traceable,
         )
         arms = Arms(
