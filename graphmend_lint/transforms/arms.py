@@ -250,6 +250,8 @@ class Arms:
         then_env, else_env = dict(env), dict(env)
         then, otherwise = self.run(statement.body, then_env), self.run(statement.orelse, else_env)
         made = self.merge(predicate, then, otherwise, env)
+        if again := arm.stores.keys() & made.stores.keys():
+            raise Obstacle(Reason.NAMES_INTERTWINED, f"line {statement.lineno} assigns `{min(again)}` again")
         arm.steps += made.steps
         arm.returned = made.returned
         for store in made.stores.values():

@@ -215,24 +215,7 @@ class _Function(Carrier):
         if keep_static:
             for part in split.static_parts:
                 self.tensors.narrow_dtype(env, part)
-        merger = Merger(
-            self.tensors,
-            self.text,
-            self._doubt,
-            lambda name: self._is_exclusive(name, place, point.env),
-            without_gradients=self._without_gradients(point),
-            traceable=self.traceable,
-        )
-        arms = Arms(
-            self.tensors,
-            self.predicates,
-            self.text,
-            self._doubt,
-            lambda name: is_live_after(name, place),
-            lambda name: self._is_exclusive(name, place, point.env),
-            merger.merge,
-            graded=self._without_gradients(point) == "nowhere",
-        )
+        arms, merger = self._arms(point, place)
         then, otherwise = arms.run(whole.body, dict(env)), arms.run(whole.orelse, dict(env))
         merged = merger.merge(predicate, then, otherwise, env)
         self._check_memory(merged, place)
@@ -241,6 +224,33 @@ class _Function(Carrier):
         selection = Selection(split.static if keep_static else None, lines, absorbed)
         edit = Edit("select", self._span_of(statement), where, selection)
         return (edit,), tuple(self._inner_tests([*statement.body, *statement.orelse, *rest], point.env))
+
+    def _arms(self, point: Point, place: Place | None) -> tuple[Arms, Merger]:
+        """What runs the two sides and merges them; `place`: where they store names, None for an expression."""
+        without_gradients = self._without_gradients(point)
+
+        def is_exclusive(name: str) -> bool:
+            return place is not None and self._is_exclusive(name, place, point.env)
+
+        merger = Merger(
+            self.tensors,
+            self.text,
+            self._doubt,
+            is_exclusive,
+            without_gradients=without_gradients,
+            traceable=self.traceable,
+        )
+        arms = Arms(
+            self.tensors,
+            self.predicates,
+            self.text,
+            self._doubt,
+            lambda name: place is None or is_live_after(name, place),
+            is_exclusive,
+            merger.merge,
+            graded=without_gradients == "nowhere",
+        )
+        return arms, merger
 
     def _inner_tests(self, statements: Sequence[ast.stmt], env: Env) -> Iterator[ast.If]:
         nodes = (node for statement in statements for node in ast.walk(statement))
@@ -498,24 +508,7 @@ class _Function(Carrier):
         predicate = self.predicates.read((node.test,), env)
         self.tensors.certain = False
         place = Place(point.statement, point.block, point.around, self.body)
-        merger = Merger(
-            self.tensors,
-            self.text,
-            self._doubt,
-            lambda _: False,
-            without_gradients=self._without_gradients(point),
-            traceable=self.traceable,
-        )
-        arms = Arms(
-            self.tensors,
-            self.predicates,
-            self.text,
-            self._doubt,
-            lambda _: True,
-            lambda _: False,
-            merger.merge,
-            graded=True,
-        )
+        arms, merger = self._arms(point, None)
         then, otherwise = (arms.given(side, point.statement, env) for side in (node.body, node.orelse))
         self._named = (predicate, None)
         merged = merger.merge(predicate, then, otherwise, env)
