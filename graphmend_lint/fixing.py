@@ -229,11 +229,19 @@ def _declined(findings: Iterable[Finding], declines: dict[Finding, Decline]) -> 
 
 
 def _still_reported(before: Iterable[Finding], applied: Iterable[Finding], after: Iterable[Finding]) -> str | None:
-    """The code of a rule that has more findings after its fixes than those that were not fixed."""
-    expected = Counter(finding.code for finding in before)
-    expected.subtract(finding.code for finding in applied)
-    left = Counter(finding.code for finding in after)
-    return next((code for code in sorted(left) if left[code] > expected[code]), None)
+    """The code of a rule that says of a place that was fixed what it said before.
+
+    A fix may bring other findings of its rule to light: more is known of a selection than of two sides.
+    """
+    fixed = Counter(map(_subject, applied))
+    known, left = Counter(map(_subject, before)), Counter(map(_subject, after))
+    loud = [code for (code, what), count in fixed.items() if left[code, what] > known[code, what] - count]
+    return min(loud, default=None)
+
+
+def _subject(finding: Finding) -> tuple[str, str]:
+    """What a finding is about: its rule, and its message up to what is said of the fix."""
+    return finding.code, finding.message.partition(" ends the graph")[0]
 
 
 def _reverted(source: bytes, findings: Iterable[Finding], problems: Iterable[str], rounds: int) -> FixResult:

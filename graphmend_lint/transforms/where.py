@@ -222,7 +222,7 @@ class _Function(Carrier):
         lines = self._lines(merged, predicate)
         absorbed = tuple(self.facts.source.span(s) for s in rest)
         selection = Selection(split.static if keep_static else None, lines, absorbed)
-        edit = Edit("select", self._span_of(statement), where, selection)
+        edit = Edit("select", self.facts.source.span(statement), where, selection)
         return (edit,), tuple(self._inner_tests([*statement.body, *statement.orelse, *rest], point.env))
 
     def _arms(self, point: Point, place: Place | None) -> tuple[Arms, Merger]:
@@ -448,9 +448,6 @@ class _Function(Carrier):
             sign = SIGNS[type(tree.op)]
             return Built(sign, (ast.unparse(tree.left), self.facts.source.span(tree.right)))
         return self.facts.source.span(tree)
-
-    def _span_of(self, statement: ast.stmt) -> Span:
-        return self.facts.source.span(statement)
 
     # -- expressions -------------------------------------------------------------------------------------------
 
