@@ -90,15 +90,6 @@ class Result:
     row: Row
     verdict: Verdict
 
-    @property
-    def before(self) -> int | None:
-        return self.verdict.original.capture.total if self.verdict.original else None
-
-    @property
-    def after(self) -> int | None:
-        """A row without any fix keeps its breaks."""
-        return self.verdict.fixed.capture.total if self.verdict.fixed else self.before
-
     def cells(self) -> tuple[str, ...]:
         """The texts of the table's columns."""
         row = self.row
@@ -108,8 +99,8 @@ class Result:
             "float16" if half else "float32",
             "unsafe" if row.unsafe else "safe",
             str(row.sweep),
-            _text(self.before),
-            _text(self.after),
+            _text(self.verdict.before),
+            _text(self.verdict.after),
             self.verdict.status,
             self.verdict.reason.replace("|", "\\|"),
         )
@@ -132,11 +123,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _print(results[-1].cells())
     total = [sum(number or 0 for number in numbers) for numbers in zip(*map(_numbers, results), strict=True)]
     _print(("total", "", "", *map(str, total), "", ""))
-    return 1 if any(result.before is None for result in results) else 0
+    return 1 if any(result.verdict.before is None for result in results) else 0
 
 
 def _numbers(result: Result) -> tuple[int | None, ...]:
-    return result.row.sweep, result.before, result.after
+    return result.row.sweep, result.verdict.before, result.verdict.after
 
 
 def _print(cells: tuple[str, ...]) -> None:

@@ -89,21 +89,12 @@ class Result:
     verdict: Verdict
 
     @property
-    def before(self) -> int | None:
-        return self.verdict.original.capture.total if self.verdict.original else None
-
-    @property
-    def after(self) -> int | None:
-        """A row without any fix keeps its breaks."""
-        return self.verdict.fixed.capture.total if self.verdict.fixed else self.before
-
-    @property
     def holds(self) -> bool:
         """True if at least the paper's share of the breaks is gone, and nothing else with them."""
-        if self.before is None or self.after is None:
+        if self.verdict.before is None or self.verdict.after is None:
             return False
         proven = self.verdict.status == "proven" or self.row.after == self.row.before
-        return proven and self.after * self.row.before <= self.before * self.row.after
+        return proven and self.verdict.after * self.row.before <= self.verdict.before * self.row.after
 
     def cells(self) -> tuple[str, ...]:
         """The texts of the table's columns."""
@@ -116,7 +107,7 @@ class Result:
             str(len(row.models)),
             f"{row.mix} (unsafe fixes)" if row.unsafe else row.mix,
             f"{row.before} -> {row.after}",
-            "-" if self.before is None else f"{self.before} -> {self.after}",
+            "-" if self.verdict.before is None else f"{self.verdict.before} -> {self.verdict.after}",
             self.verdict.status,
             _together(checks, values, "identical"),
             _together(checks, messages, "same"),
@@ -131,7 +122,7 @@ class Result:
             "models": list(row.models),
             "mix": row.mix,
             "paper": {"before": row.before, "after": row.after},
-            "here": {"before": self.before, "after": self.after},
+            "here": {"before": self.verdict.before, "after": self.verdict.after},
             "holds": self.holds,
             "verdict": self.verdict.to_json(),
         }
@@ -237,7 +228,7 @@ def _total(results: list[Result]) -> tuple[str, ...]:
         return sum(count * (number or 0) for count, number in zip(counts, numbers, strict=True))
 
     paper = f"{total([r.row.before for r in results])} -> {total([r.row.after for r in results])}"
-    here = f"{total([r.before for r in results])} -> {total([r.after for r in results])}"
+    here = f"{total([r.verdict.before for r in results])} -> {total([r.verdict.after for r in results])}"
     return ("total over models", str(sum(counts)), "", paper, here, *[""] * (len(_HEADERS) - 5))
 
 

@@ -84,10 +84,6 @@ class Arm:
     def stores(self) -> dict[str, Store]:
         return {step.key: step for step in self.steps if isinstance(step, Store)}
 
-    @property
-    def kept(self) -> list[ast.stmt]:
-        return [step for step in self.steps if not isinstance(step, Store)]
-
 
 class Arms:
     """Runs the arms of one `if`.
@@ -201,11 +197,9 @@ class Arms:
             raise Obstacle(Reason.ARM_CHANGES_STATE, f"line {statement.lineno} changes `{self.text(target)}` in place")
         known = env.get(target.id)
         before = known.fact if known is not None else None
-        if not self.is_exclusive(target.id):
+        if type(statement.op) not in SIGNS or not self.is_exclusive(target.id):
             raise Obstacle(Reason.ARM_CHANGES_STATE, f"line {statement.lineno} changes `{target.id}` in place")
         loaded = ast.copy_location(ast.Name(target.id, ast.Load()), target)
-        if type(statement.op) not in SIGNS:
-            raise Obstacle(Reason.ARM_CHANGES_STATE, f"line {statement.lineno} changes `{target.id}` in place")
         whole = ast.copy_location(ast.BinOp(loaded, statement.op, statement.value), statement)
         fact = self._harmless(whole, env)
         if isinstance(before, Tensor) and isinstance(fact, Tensor):

@@ -135,9 +135,7 @@ class Predicates:
         A tensor that is compared with a number takes the number into its dtype; the number that is read compares with
         it as it is. Both agree where every dtype holds the number exactly.
         """
-        if self._read_of(node) is not None:
-            inner = self._read_of(node)
-            assert inner is not None
+        if (inner := self._read_of(node)) is not None:
             return self.source.span(inner), inner
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
             left, right = node.left, node.comparators[0]

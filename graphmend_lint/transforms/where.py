@@ -32,7 +32,7 @@ from graphmend_lint.analysis.uses import (
     may_change,
     statements_until_rebound,
 )
-from graphmend_lint.analysis.values import UNKNOWN, Env, Point, Value, Walk, element_of
+from graphmend_lint.analysis.values import UNKNOWN, Env, Point, Walk, element_of
 from graphmend_lint.findings import Built, Edit, Finding, Line, Piece, Plan, Reason, Selection, Span
 from graphmend_lint.transforms.arms import SIGNS, Arm, Arms, Augmented, Choice, Old, Store, Tree
 from graphmend_lint.transforms.carry import Card, Carrier, Obstacle
@@ -317,13 +317,12 @@ class _Function(Carrier):
         if isinstance(call.func, ast.Attribute) and (dotted(call.func) or "").startswith("self."):
             kind = self.tensors.of(call.func, self.tensors.parameters()).type
             return kind.startswith("submodule torch.nn.") and kind.rpartition(".")[2] in ALLOCATING_MODULES
-        if not isinstance(call.func, ast.Attribute) or self._receiver(call.func.value).kind != "tensor":
+        if (
+            not isinstance(call.func, ast.Attribute)
+            or self.tensors.of(call.func.value, dict(self._names)).kind != "tensor"
+        ):
             return False
         return consumes(torch_facts.method(call.func.attr))
-
-    def _receiver(self, node: ast.expr) -> Value:
-        """What a method is called on, as far as it is known wherever in the function that is."""
-        return self.tensors.of(node, dict(self._names))
 
     @cached_property
     def _names(self) -> Env:
@@ -346,11 +345,7 @@ class _Function(Carrier):
             if not name.isidentifier():
                 self._doubt("nothing is changed in place later that both sides used to share with other names")
                 continue
-            later = list(statements_until_rebound(name, place))
-            if any(
-                is_retained(other, name, self._keeps_nothing) or may_change(other, self._keeps_nothing)
-                for other in later
-            ):
+            if self._may_be_seen(name, place):
                 self._doubt(f"`{name}` is not changed in place later, nor what it was before the branch")
 
     # -- lines -------------------------------------------------------------------------------------------------
@@ -528,10 +523,13 @@ class _Function(Carrier):
         targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is node else []
         if len(targets) != 1 or not isinstance(targets[0], ast.Name):
             return False
-        name = targets[0].id
-        later = statements_until_rebound(name, place)
-        return not any(
-            is_retained(other, name, self._keeps_nothing) or may_change(other, self._keeps_nothing) for other in later
+        return not self._may_be_seen(targets[0].id, place)
+
+    def _may_be_seen(self, name: str, place: Place) -> bool:
+        """Whether it can be told later if the tensor in a name is one that others hold too."""
+        return any(
+            is_retained(other, name, self._keeps_nothing) or may_change(other, self._keeps_nothing)
+            for other in statements_until_rebound(name, place)
         )
 
     def _logical(self, node: ast.BoolOp | ast.UnaryOp, point: Point) -> Iterator[Finding]:

@@ -231,6 +231,16 @@ class Verdict:
     def exit_code(self) -> int:
         return EXIT_CODES[self.status]
 
+    @property
+    def before(self) -> int | None:
+        """The breaks of the original, None where it could not be run."""
+        return self.original.capture.total if self.original else None
+
+    @property
+    def after(self) -> int | None:
+        """The breaks of the fixed version; without any fix those of the original."""
+        return self.fixed.capture.total if self.fixed else self.before
+
     def to_json(self) -> dict[str, Any]:
         return {
             "schema": SCHEMA,
