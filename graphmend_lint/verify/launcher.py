@@ -13,6 +13,8 @@ import select
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -42,6 +44,9 @@ _ENVIRONMENT = {
 
 # Seconds for what takes none, or is no work of the user's code.
 _PATIENCE = 300.0
+
+# Seconds that the system is given to take a killed process down, which it does on its own time.
+_DYING = 10.0
 
 
 class Late(Exception):
@@ -119,6 +124,7 @@ class Launcher:
             raise
         finally:
             _end_group(process)
+            _await_end(process)
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._server is not None and self._server.poll() is None:
@@ -192,3 +198,22 @@ def _end_group(leader: int) -> bool:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)
     return True
+
+
+def _await_end(leader: int) -> None:
+    """Waits until no process of a killed group runs any more."""
+    deadline = time.monotonic() + _DYING
+    while any(_members(leader)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def _members(leader: int) -> Iterator[int]:
+    """The processes of a group that hold anything still; zombies do not. From proc(5)."""
+    for place in Path("/proc").iterdir():
+        if not place.name.isdigit():
+            continue
+        with contextlib.suppress(OSError):
+            # The name of the program, in parentheses, may hold anything.
+            state, _, group = (place / "stat").read_text(errors="replace").rpartition(")")[2].split()[:3]
+            if int(group) == leader and state not in ("Z", "X"):
+                yield int(place.name)
