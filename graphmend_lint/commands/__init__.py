@@ -1,0 +1,1 @@
+"""The commands of `graphmend`, one a file; `graphmend_lint.cli` gathers them."""
