@@ -55,6 +55,9 @@ class Settings:
     entries: tuple[str, ...] = ()
     confidence: str = "likely"
     defer_style: str = "runtime"
+    trap_style: str = "exact"
+    baseline: str = "graphmend-baseline.json"
+    report_unused_suppressions: bool = False
     verify: tuple[dict[str, Any], ...] = field(default=(), hash=False)
 
     @property
@@ -197,6 +200,7 @@ TARGET_KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "timeout": _NUMBER,
     "seed": (_is_integer, "an integer"),
     "require-both-sides": _SWITCH,
+    "max-breaks": (lambda value: _is_integer(value) and value >= 0, "a number of breaks"),
 }
 
 
@@ -261,6 +265,27 @@ KEYS = (
         '"runtime" or "guard"',
         '"runtime"',
         "How messages leave the region; `guard` is unsafe: compiled code no longer says them.",
+    ),
+    Key(
+        "trap-style",
+        _one_of("exact", "async"),
+        '"exact" or "async"',
+        '"exact"',
+        "How guards raise: `exact` is the original exception; `async` is `torch._assert_async`, a RuntimeError.",
+    ),
+    Key(
+        "baseline",
+        _matching(r".+", "the path of a file"),
+        "path",
+        '"graphmend-baseline.json"',
+        "Where `graphmend check` keeps the findings that are known, seen from the folder of this file.",
+    ),
+    Key(
+        "report-unused-suppressions",
+        _boolean,
+        "true or false",
+        "false",
+        "Report comments that silence rules where these have nothing to say (GM001).",
     ),
     Key("verify", _targets, "array of tables", "[]", "Targets of `graphmend verify`."),
 )

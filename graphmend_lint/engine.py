@@ -11,12 +11,12 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from graphmend_lint import __version__, index, registry, suppressions
+from graphmend_lint import __version__, index, registry, suppressions, unused_suppression
 from graphmend_lint.analysis import source as sources
 from graphmend_lint.analysis.facts import FileFacts, Interest, may_interest
 from graphmend_lint.analysis.project import Project
@@ -27,7 +27,8 @@ from graphmend_lint.config import ConfigError, Settings, load_settings
 from graphmend_lint.discovery import index_root, python_files
 from graphmend_lint.findings import Finding
 from graphmend_lint.parallel import cores, in_order
-from graphmend_lint.transforms import defer, trap, where
+from graphmend_lint.transforms import asserts, defer, trap, where
+from graphmend_lint.transforms.checks import Options
 
 if TYPE_CHECKING:
     from graphmend_lint.fixing import FixResult
@@ -49,9 +50,13 @@ class FileResult:
 
 @dataclass(slots=True)
 class Report:
-    """What linting a set of files gave. `results` are sorted by path."""
+    """What linting a set of files gave. `results` are sorted by path.
+
+    `given` has the sources that do not come from the disk (stdin), by path.
+    """
 
     results: list[FileResult]
+    given: dict[str, bytes] = field(default_factory=dict)
 
     @property
     def findings(self) -> list[Finding]:
@@ -68,7 +73,8 @@ def enabled_cards(settings: Settings, path: Path) -> tuple[registry.RuleCard, ..
     Raises:
         registry.UnknownRule: the configuration names a rule that does not exist.
     """
-    return _cards(settings.select, settings.ignored_codes(path))
+    own = (unused_suppression.CODE,) if settings.report_unused_suppressions else ()
+    return _cards((*settings.select, *own), settings.ignored_codes(path))
 
 
 @lru_cache(maxsize=256)
@@ -105,24 +111,46 @@ def analyse(
 ) -> list[Finding]:
     """The findings of one parsed file, sorted, without suppressed ones and those of too low a confidence."""
     cards = enabled_cards(settings, source.path)
-    facts = FileFacts(source, summary, project, regions)
+    found = search(FileFacts(source, summary, project, regions), cards, settings)
+    return judged(source, found, cards, settings)
+
+
+def search(facts: FileFacts, cards: Sequence[registry.RuleCard], settings: Settings) -> list[Finding]:
+    """All that the rules `cards` have to say of one file, silenced or not."""
+    checks = Options(settings.trap_style, settings.carries_effects)
     found = [
         *defer.find(facts, _of(cards, "defer"), defer.Options(settings.defer_style, settings.carries_effects)),
-        *trap.find(facts, _of(cards, "trap"), trap.Options(settings.carries_effects)),
+        *trap.find(facts, _of(cards, "trap"), _messages(), checks),
+        *asserts.find(facts, _of(cards, "asserts"), checks),
     ]
     tests = {edit.span for f in found if f.plan for edit in f.plan.edits if edit.kind in ("when", "unless")}
+    tests |= {f.span for f in found if f.code in {card.code for card in _of(cards, "asserts")}}
     found += where.find(facts, _of(cards, "where"), tests)
-    kept = [f for f in found if f.confidence == "definite" or settings.confidence == "likely"]
-    return sorted(suppressions.apply(kept, source.text), key=lambda f: f.sort_key)
+    return found
+
+
+def judged(
+    source: sources.Source, found: Sequence[Finding], cards: Sequence[registry.RuleCard], settings: Settings
+) -> list[Finding]:
+    """What is reported of the findings that the rules `cards` have in a file, sorted."""
+    comments = suppressions.Suppressions(source.text)
+    told = [*found, *unused_suppression.find(comments, found, cards, source)]
+    kept = [f for f in told if f.confidence == "definite" or settings.confidence == "likely"]
+    return sorted((f for f in kept if not any(comments.silencing(f))), key=lambda f: f.sort_key)
 
 
 def _of(cards: Iterable[registry.RuleCard], transform: str) -> list[registry.RuleCard]:
     return [card for card in cards if card.transform == transform]
 
 
+def _messages() -> list[registry.RuleCard]:
+    """The rules about messages, the ones that are not selected too: a fix takes along what is said in front of it."""
+    return _of(registry.all_rules(), "defer")
+
+
 def _interest(cards: Sequence[registry.RuleCard]) -> Interest:
     """What all the rules together look for."""
-    guards = trap.interest(_of(cards, "trap"))
+    guards = trap.interest([*_of(cards, "trap"), *_of(cards, "asserts")])
     branches = where.interest(_of(cards, "where"))
     return replace(defer.interest(_of(cards, "defer")), guards=guards.guards, branches=branches.branches)
 
@@ -139,7 +167,7 @@ def lint_source(source: bytes, path: Path, *, settings: Settings, project: index
     check_rules(settings)
     parsed = sources.parse(source, path)
     if b"torch" not in source and project is None:
-        return []
+        return judged(parsed, [], enabled_cards(settings, path), settings)
     place = path.absolute()
     try:
         summary = summarize(parsed.tree)
@@ -284,12 +312,14 @@ def _interesting(built: index.Index, paths: Sequence[Path], settings_of: Setting
     everywhere = built.regions
     found = set()
     for path in paths:
+        cards = enabled_cards(settings_of(path), path)
         summary = built.project.summaries.get(path)
-        if summary is None:
-            continue
-        wanted = _interest(enabled_cards(settings_of(path), path))
-        regions = everywhere.get(path, _NO_REGIONS)
-        if any(may_interest(summary, function, regions, wanted) for function in summary.functions.values()):
+        if summary is not None:
+            wanted = _interest(cards)
+            regions = everywhere.get(path, _NO_REGIONS)
+            if any(may_interest(summary, function, regions, wanted) for function in summary.functions.values()):
+                found.add(path)
+        if unused_suppression.CODE in {card.code for card in cards} and suppressions.mentioned(path):
             found.add(path)
     return found
 
@@ -317,7 +347,7 @@ def _lint_file(built: index.Index, path: Path, settings: Settings) -> FileResult
     try:
         parsed = sources.parse(sources.read(path), path)
         if summary is None:
-            return FileResult(path)
+            return FileResult(path, tuple(judged(parsed, [], enabled_cards(settings, path), settings)))
         regions = built.regions.get(path, _NO_REGIONS)
         return FileResult(path, tuple(analyse(parsed, summary, built.project, regions, settings)))
     except sources.SourceError as error:

@@ -33,6 +33,7 @@ class Reason(str, Enum):
     EXCEPTION_NOT_CARRIED = "exception-not-carried"
     GUARD_PROTECTS = "guard-protects"
     GUARD_AFTER_CHANGE = "guard-after-change"
+    IN_GUARD = "in-guard"
     SOURCE_NOT_EXACT = "source-not-exact"
     PREDICATE_NOT_ONE_ELEMENT = "predicate-not-one-element"
     PREDICATE_READS_DATA = "predicate-reads-data"
@@ -77,6 +78,7 @@ ADVICE: dict[Reason, str] = {
     Reason.EXCEPTION_NOT_CARRIED: "raise a class that is defined at module level",
     Reason.GUARD_AFTER_CHANGE: "check first: an exception in a graph loses what the graph has not written back",
     Reason.GUARD_PROTECTS: "check before the compiled region, or make that operation safe for all data",
+    Reason.IN_GUARD: "the fix of the guard, a rule of its own, takes the message along",
     Reason.PREDICATE_NOT_ONE_ELEMENT: "reduce it with .any() or .all()",
     Reason.PREDICATE_READS_DATA: "compare tensors, such as (a == b).all(), where their shapes agree",
     Reason.PREDICATE_MIXED: "put the static tests first, joined by `and`, or into an `if` around it",
@@ -127,6 +129,8 @@ class Built:
     "and"       `a & b & ...`          "or"  `a | b | ...`          "not"  `~a`
     "nonzero"   `a != 0`
     "tuple"     `a, b, ...`
+    "call"      a call of the function that the edit's `detail` spells
+    "then"      `a and b`, where `a` is no tensor
     an operator of Python ("+", "-", "*", "/", ...): `a + b`
     """
 
@@ -176,12 +180,22 @@ class Edit:
       "percent"    the `template % values` at `span` becomes `percent(template, values)`
       "when"       the test of an `if` at `span`, or its last part, becomes `detail := when(test)`
       "unless"     likewise for `not test`: `detail := unless(test)`
-      "fail"       the `raise E(...)` at `span` becomes `detail(fail)(E, ...)`
+                   (of both, `value` is what is handed over where that is not the test)
       "guard"      the statement at `span` goes under `if not torch.compiler.is_compiling():` (`detail` is the
                    spelling of the predicate)
+    Kinds of the Trap transformation:
+      "fail"       the `raise E(...)` at `span` becomes `detail(fail)(E, ...)`
+      "fail-from"  the `raise E(...) from C` at `span` becomes `detail(fail_from)(C, E, ...)`
+      "unnest"     what the `if` at `span` has under `else` or `elif` goes behind it
+      "assert"     the `assert P, M` at `span` becomes `if __debug__ and (detail := unless(P)):` with
+                   `detail(fail)(AssertionError, M)`; `value` is what is handed over where that is not P
+      "assert-not" likewise for `assert not P, M`, with `when(P)`
+      "async"      the statement at `span` becomes `value`, a call of the function that `detail` spells
     Kinds of the Where transformation; `detail` is how the file spells torch.where:
       "select"     the `if` at `span` becomes `selection`
       "choose"     the expression at `span` becomes `value`
+    Of a comment that silences nothing:
+      "comment"    the part of the comment at `span` becomes `detail`
     """
 
     kind: str

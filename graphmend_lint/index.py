@@ -5,12 +5,14 @@ Made once per run and project; summaries come from the cache where a file has no
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import hashlib
 import multiprocessing
 import symtable
+import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
@@ -122,8 +124,9 @@ class Index:
         return changed
 
 
+_MESSAGES = frozenset({"critical", "debug", "error", "exception", "fatal", "info", "log", "warn", "warning", "write"})
 #: Names that our own fixes bring in: they reach nothing.
-_OWN_NAMES = frozenset({"deferred", "when", "unless", "late", "fail", "formatted", "percent"})
+_OWN_NAMES = frozenset({"deferred", "fail", "fail_from", "formatted", "late", "percent", "unless", "when"})
 
 
 def _same_regions(old: ModuleSummary, new: ModuleSummary) -> bool:
@@ -154,9 +157,22 @@ def _reaches_no_more(old: FunctionSummary, new: FunctionSummary) -> bool:
             added = {value for name, value in after.items() if before.get(name) != value}
             if not before.keys() <= after.keys() or not all(map(_is_ours, added)):
                 return False
-        elif field_.name not in ("refs", "tried", "returns") or not all(map(_is_ours, set(after) - set(before))):
+        elif field_.name not in ("refs", "tried", "returns") or any(
+            _may_reach(name, before) for name in after if name not in before
+        ):
             return False
     return True
+
+
+def _may_reach(name: str, before: Iterable[str]) -> bool:
+    """Whether a name that was not loaded before may stand for a function of the project."""
+    return not _is_ours(name) and not _speaks(name, before)
+
+
+def _speaks(name: str, before: Iterable[str]) -> bool:
+    """Whether a message was given with a method of what `name` holds: `deferred(logger)` for `logger.warning`."""
+    refs = (ref.rpartition(".") for ref in before)
+    return any(receiver == name and method.removesuffix("_once") in _MESSAGES for receiver, _, method in refs)
 
 
 #: Fields of a function's summary that say nothing of what it reaches.
@@ -178,13 +194,18 @@ def _load(path: Path) -> ModuleSummary | None:
 
 def find_regions(project: Project, entries: Iterable[str]) -> dict[Path, FileRegions]:
     """The regions of every file, with the entries that the configuration names ("package.module:function")."""
+    return finder_of(project, entries).run()
+
+
+def finder_of(project: Project, entries: Iterable[str]) -> RegionFinder:
+    """What finds the regions; it knows afterwards how each function was reached."""
     finder = RegionFinder(project)
     for entry in entries:
         module, _, qualname = entry.partition(":")
         for path, summary in project.summaries.items():
             if summary is not None and qualname in summary.functions and project.place(path)[1] == module:
                 finder.enqueue(Symbol("function", path, qualname), f"`{entry}` in entries")
-    return finder.run()
+    return finder
 
 
 def build(
@@ -244,12 +265,52 @@ def files_of_project(
     return root, sorted({*found, *linted})
 
 
+#: Seconds for which an index that a process keeps is taken to be up to date.
+FRESH_FOR = 2.0
+
+
+@dataclass(slots=True)
+class _Kept:
+    """An index, the state of the files that it was made of, and the time at which to look at them again."""
+
+    index: Index | None = None
+    state: dict[Path, tuple[int, int]] = field(default_factory=dict)
+    again: float = 0.0
+
+
 @lru_cache(maxsize=8)
+def kept(root: Path, whole: bool, folder: Path) -> _Kept:
+    return _Kept()
+
+
 def index_for(root: Path, whole: bool, folder: Path) -> Index:
-    """The index that one process keeps for linting single sources (an editor, Fixit and its workers)."""
+    """The index that one process keeps for linting single sources (an editor, Fixit and its workers).
+
+    It follows changes on the disk, after a moment: looking at all files costs at most a twentieth of the time.
+    """
+    known = kept(root, whole, folder)
+    began = time.monotonic()
+    if known.index is not None and began < known.again:
+        return known.index
+    files = list(python_files(root, load_settings)) if whole else sorted(folder.glob("*.py"))
+    files = files if len(files) <= MAX_FILES else []
+    state = dict(_states(files))
+    if known.index is None or state != known.state:
+        known.index, known.state = _build_kept(root, folder, files), state
+    now = time.monotonic()
+    known.again = now + max(FRESH_FOR, 20 * (now - began))
+    return known.index
+
+
+def _states(files: Iterable[Path]) -> Iterator[tuple[Path, tuple[int, int]]]:
+    for path in files:
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            yield path, (status.st_mtime_ns, status.st_size)
+
+
+def _build_kept(root: Path, folder: Path, files: list[Path]) -> Index:
     from graphmend_lint.cache import default_folder
 
     jobs = cores() if multiprocessing.parent_process() is None else 1
-    cache = Cache(default_folder())
-    files = list(python_files(root, load_settings)) if whole else sorted(folder.glob("*.py"))
-    return build(root, files if len(files) <= MAX_FILES else [], cache, load_settings(folder), jobs)
+    return build(root, files, Cache(default_folder()), load_settings(folder), jobs)

@@ -60,10 +60,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-__all__ = ["deferred", "fail", "formatted", "late", "percent", "unless", "when"]
+__all__ = ["deferred", "fail", "fail_from", "formatted", "late", "percent", "unless", "when"]
 
 # The number changes with the form of the payload: copies of this file with equal numbers share one op.
-_NAMESPACE, _OP = "graphmend", "call_v1"
+_NAMESPACE, _OP = "graphmend", "call_v2"
 
 # Functions of torch that look at a tensor and raise; Dynamo breaks at them (2.13).
 _CHECKS = ("_check_tensor_all", "_check_tensor_all_with", "_assert")
@@ -136,19 +136,24 @@ def late(question: Any) -> Any:
     return question
 
 
-def fail(exception: Any, *args: Any, **kwargs: Any) -> None:
+def fail(exception: Any, /, *args: Any, **kwargs: Any) -> None:
     """Raise `exception(*args, **kwargs)`: what stands for a `raise` under `when` or `unless`."""
     raise exception(*args, **kwargs) if args or kwargs else exception
 
 
-def formatted(template: str, *values: Any, **named: Any) -> Any:
+def fail_from(cause: Any, exception: Any, /, *args: Any, **kwargs: Any) -> None:
+    """Raise `exception(*args, **kwargs) from cause`, under `when` or `unless`. The cause is None or a class."""
+    raise (exception(*args, **kwargs) if args or kwargs else exception) from cause
+
+
+def formatted(template: str, /, *values: Any, **named: Any) -> Any:
     """A text as `str.format` makes it, for a deferred call: if traced, made when the graph runs."""
     if not _traces():
         return template.format(*values, **named)
     return _Text(template, values, named)
 
 
-def percent(template: str, values: Any) -> Any:
+def percent(template: str, values: Any, /) -> Any:
     """A text as the operator `%` makes it, for a deferred call: if traced, made when the graph runs."""
     if not _traces():
         return template % values
@@ -191,6 +196,8 @@ def _address(target: Any) -> tuple[str, str]:
     if isinstance(target, types.FunctionType):
         if target is fail:
             return ("fail", "")
+        if target is fail_from:
+            return ("fail_from", "")
         if target is builtins.print:
             return ("print", "")
         if target is warnings.warn:
@@ -238,10 +245,11 @@ class _Handle:
             return getattr(self._gm_target, name)
         return _Handle(self._gm_target, self._gm_kind, self._gm_name, name, self._gm_predicates)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if not _traces():
             return _call_late(self, args, kwargs)
-        certain = self._gm_kind == "fail" and len(self._gm_predicates) == 0  # nothing after it is to be traced
+        # Nothing that stands after it is to be traced.
+        certain = self._gm_kind in ("fail", "fail_from") and len(self._gm_predicates) == 0
         if not certain and _carried(self, args, kwargs):
             return None
         if self._gm_predicates and not all(bool(p) for p in self._gm_predicates):
@@ -266,7 +274,7 @@ class _Question:
     def __init__(self, name: str) -> None:
         self._gm_name = name
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if self._gm_name == "equal" and len(args) == 2 and _shapes_differ(*args):
             return False  # known now, and what follows may not even be traceable
         return _Late(self._gm_name, args, kwargs, False)
@@ -978,6 +986,8 @@ def _perform(payload: str, predicates: list[torch.Tensor], tensors: list[Any], i
         _call_from(_stack(frames, [], kwargs), getattr(logging, name), args, kwargs)
     elif kind == "fail":
         fail(*args, **kwargs)
+    elif kind == "fail_from":
+        fail_from(*args, **kwargs)
     elif kind == "check":
         getattr(torch, name)(*args, **kwargs)
     else:

@@ -51,6 +51,10 @@ class Source:
             self.column(end_line, end_offset),
         )
 
+    def is_elif(self, node: ast.If) -> bool:
+        """Whether an `if` is spelled `elif`."""
+        return self.lines[node.lineno - 1].encode()[node.col_offset :].startswith(b"elif")
+
     def segment(self, node: ast.expr) -> str:
         """The text of an expression on one line, for messages."""
         span = self.span(node)

@@ -14,7 +14,7 @@ from typing import TypeGuard
 from graphmend_lint.analysis.names import dotted, known_while_tracing
 
 #: Bump when the shape or meaning of a summary changes: cached ones of another version are ignored.
-VERSION = 6
+VERSION = 7
 
 MODULE_BODY = "<module>"
 
@@ -27,7 +27,8 @@ class FunctionSummary:
     call of that name. `refs` are names and attribute chains that are
     loaded in live code (not under `if not torch.compiler.is_compiling()`): calls, and functions passed along.
     `tried` are those of them that stand inside a `try` with handlers. `has_guard`: an `if` ends in `raise`,
-    and its test is not plainly one of shapes, types and attributes. `has_branch`: a test may be one of tensor data.
+    or something is asserted, and the test is not plainly one of shapes, types and attributes. `has_branch`: a test
+    may be one of tensor data.
     """
 
     qualname: str
@@ -332,6 +333,8 @@ class _Body:
             inside.statements(statement.body, None, resolve)
             self.tried |= inside.refs
         if isinstance(statement, ast.If) and isinstance(statement.body[-1], ast.Raise):
+            self.has_guard = self.has_guard or not _looks_static(statement.test)
+        if isinstance(statement, ast.Assert):
             self.has_guard = self.has_guard or not _looks_static(statement.test)
         if isinstance(statement, (ast.If, ast.While)):
             self.has_branch = self.has_branch or _hints_tensor(statement.test, self.tensors)

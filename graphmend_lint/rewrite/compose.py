@@ -5,6 +5,7 @@ need.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -13,11 +14,11 @@ import libcst as cst
 import libcst.matchers as m
 
 from graphmend_lint.findings import Built, Edit, Piece, Plan, Selection, Span
-from graphmend_lint.rewrite import check, express, imports, layout, names, select
-from graphmend_lint.rewrite.comments import comment_lines
+from graphmend_lint.rewrite import check, checks, express, imports, layout, names, select
+from graphmend_lint.rewrite.comments import comment_lines, comments_of
 from graphmend_lint.rewrite.home import Home
 from graphmend_lint.rewrite.locate import Located, locate, parentheses_around
-from graphmend_lint.rewrite.pieces import Room
+from graphmend_lint.rewrite.pieces import Builder, Room
 from graphmend_lint.rewrite.refusal import Refused
 from graphmend_lint.rewrite.template import NotATemplate
 
@@ -194,9 +195,15 @@ def _check_fix(fix: Fix, found: Located, page: layout.Page) -> None:
     if site is None or not m.matches(site, fix.form.MATCHER):
         raise Refused("the rule's matcher does not match the node at the finding")
     for edit in fix.plan.edits:
-        if edit.kind == "fail":
+        if edit.kind in ("fail", "fail-from"):
             if not isinstance(found.statements.get(edit.span), cst.Raise):
                 raise Refused(f"no exception is raised at line {edit.span.line}")
+        elif edit.kind == "unnest":
+            _check_unnested(edit, found)
+        elif edit.kind in ("assert", "assert-not"):
+            _check_asserted(edit, found, page)
+        elif edit.kind == "async":
+            _check_async(edit, found, page)
         elif edit.kind == "guard":
             _check_alone(edit, found)
         elif edit.kind in ("select", "choose"):
@@ -206,21 +213,71 @@ def _check_fix(fix: Fix, found: Located, page: layout.Page) -> None:
         elif edit.kind == "wrap" and isinstance(site, cst.Call):
             _check_wrap(fix, site, found.expressions[edit.span])
         elif edit.kind == "wrap":
-            parent = found.parents[found.expressions[edit.span]]
-            if not isinstance(parent, cst.Call) or parent.func is not found.expressions[edit.span]:
-                raise Refused("what is to be asked late is not called")
+            _called(found.expressions[edit.span], found)
         elif edit.kind in ("when", "unless"):
             _check_test(edit, found)
+            _check_value(edit, found.expressions[edit.span], found, page)
         elif edit.kind in ("format", "percent"):
             _check_text(edit, found.expressions[edit.span], page)
         else:
             raise Refused(f"no such edit: {edit.kind}")
 
 
+def _called(node: cst.BaseExpression, found: Located) -> cst.Call:
+    """The call of an expression, or of a method of it."""
+    parent = found.parents[node]
+    if isinstance(parent, cst.Attribute) and parent.value is node:
+        node, parent = parent, found.above[parent]
+    if not isinstance(parent, cst.Call) or parent.func is not node:
+        raise Refused("what is to be wrapped is not called")
+    return parent
+
+
+def _check_unnested(edit: Edit, found: Located) -> None:
+    node = found.compounds.get(edit.span)
+    if not isinstance(node, cst.If) or isinstance(found.parents[node], cst.If):
+        raise Refused(f"no `if` at line {edit.span.line}")
+    checks.check_unnested(node)
+
+
+def _check_value(edit: Edit, node: cst.BaseExpression, found: Located, page: layout.Page) -> None:
+    """What is handed over in the place of a test keeps the comments in that."""
+    if edit.value is not None:
+        made = Builder(found, page, "").flat(edit.value)
+        if Counter(comments_of(node)) != Counter(comments_of(made)):
+            raise Refused("a comment has no place in the result", defect=False)
+
+
+def _check_asserted(edit: Edit, found: Located, page: layout.Page) -> None:
+    node = found.statements.get(edit.span)
+    if not isinstance(node, cst.Assert):
+        raise Refused(f"no `assert` at line {edit.span.line}")
+    if edit.value is None and edit.kind == "assert-not" and not _is_not(node.test):
+        raise Refused("the predicate is not negated")
+    checks.check_asserted(node)
+    _check_value(edit, node.test, found, page)
+    _check_alone(edit, found)
+
+
+def _check_async(edit: Edit, found: Located, page: layout.Page) -> None:
+    node = found.statements.get(edit.span) or found.compounds.get(edit.span)
+    if edit.value is None or not isinstance(node, (cst.Assert, cst.If)):
+        raise Refused(f"no check at line {edit.span.line}")
+    if isinstance(node, cst.Assert):
+        _check_alone(edit, found)
+    elif node.orelse is not None or isinstance(found.parents[node], cst.If):
+        raise Refused(f"the check at line {edit.span.line} does not stand alone")
+    Builder(found, page, edit.detail).flat(edit.value)
+
+
+def _is_not(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not)
+
+
 def _check_test(edit: Edit, found: Located) -> None:
     """The predicate must be the test of an `if`, or the last part of one that is joined by `and`."""
     node: cst.CSTNode = found.expressions[edit.span]
-    if edit.kind == "unless" and not (isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not)):
+    if edit.kind == "unless" and edit.value is None and not _is_not(found.expressions[edit.span]):
         raise Refused("the predicate is not negated")
     parent = found.parents[node]
     if isinstance(parent, cst.BooleanOperation) and isinstance(parent.operator, cst.And) and parent.right is node:
@@ -269,18 +326,20 @@ def _check_alone(edit: Edit, found: Located) -> None:
 def _check_branches(group: Sequence[Fix], found: Located) -> None:
     """Dynamo always enters a branch under `when`: messages of the group must be all that it has."""
     deferred: dict[cst.CSTNode, str] = {
-        found.expressions[fix.plan.site]: edit.detail
+        _called(found.expressions[edit.span], found): edit.detail
         for fix in group
         for edit in fix.plan.edits
-        if edit.kind == "wrap" and fix.plan.site in found.expressions
+        if edit.kind == "wrap"
     }
-    for edit in (edit for fix in group for edit in fix.plan.edits if edit.kind == "fail"):
+    for edit in (edit for fix in group for edit in fix.plan.edits if edit.kind in ("fail", "fail-from")):
         deferred[found.statements[edit.span]] = edit.detail
+    moved = {found.compounds[e.span] for fix in group for e in fix.plan.edits if e.kind == "unnest"}
     for edit in {edit for fix in group for edit in fix.plan.edits if edit.kind in ("when", "unless")}:
         branch: cst.CSTNode = found.expressions[edit.span]
         while not isinstance(branch, cst.If):
             branch = found.above[branch]
-        if branch.orelse is not None or not _only_messages(branch.body, deferred, edit.detail):
+        stays = branch.orelse is not None and branch not in moved
+        if stays or not _only_messages(branch.body, deferred, edit.detail):
             raise Refused("the branch does more than give messages that are fixed with it", defect=False)
 
 
@@ -331,7 +390,7 @@ def _meet(left: Edit, right: Edit) -> bool:
 
 
 def _claims(edit: Edit) -> Sequence[Span]:
-    return tuple(_spans_of(edit)) if edit.kind in ("select", "choose") else ()
+    return tuple(_spans_of(edit)) if edit.kind in ("select", "choose", "async") else tuple(_read(edit.value or ""))
 
 
 def _within(inner: Span, outer: Span) -> bool:
@@ -363,13 +422,17 @@ class _Composer(cst.CSTTransformer):
 
     def __init__(self, found: Located, fixes: Sequence[Fix], local: Mapping[str, str], page: layout.Page) -> None:
         super().__init__()
-        self.path, self.page, self.names = found.path, page, local
+        self.path, self.page, self.names, self.found = found.path, page, local, found
         self.sites: dict[cst.CSTNode, tuple[Fix, Wrap]] = {}
         self.texts: dict[cst.CSTNode, tuple[Edit, bool]] = {}
         self.tests: dict[cst.CSTNode, Edit] = {}
         self.questions: dict[cst.CSTNode, str] = {}
         self.raises: dict[cst.CSTNode, Edit] = {}
         self.guards: dict[cst.CSTNode, str] = {}
+        self.unnested: set[cst.CSTNode] = set()
+        self.asserts: dict[cst.CSTNode, Edit] = {}
+        self.messages: set[cst.CSTNode] = set()
+        self.calls: dict[cst.CSTNode, cst.Call] = {}
         self.selected: dict[cst.CSTNode, select.Replacement] = {}
         self.absorbed: set[cst.CSTNode] = set()
         self.chosen: dict[cst.CSTNode, cst.BaseExpression] = {}
@@ -386,8 +449,14 @@ class _Composer(cst.CSTTransformer):
                     self.absorbed |= made.absorbed
                 elif edit.kind == "choose":
                     self._choose(found.expressions[edit.span], select.chosen(edit, found, page), found)
-                elif edit.kind == "fail":
+                elif edit.kind in ("fail", "fail-from"):
                     self.raises[found.statements[edit.span]] = edit
+                elif edit.kind == "unnest":
+                    self.unnested.add(found.compounds[edit.span])
+                elif edit.kind in ("assert", "assert-not"):
+                    self._assert(found.statements[edit.span], edit)
+                elif edit.kind == "async":
+                    self._call(edit, found)
                 elif edit.kind in ("when", "unless"):
                     self.tests[found.expressions[edit.span]] = edit
                 elif edit.kind == "wrap" and fix.plan.site not in found.expressions:
@@ -400,6 +469,19 @@ class _Composer(cst.CSTTransformer):
                     )
                 else:
                     self.texts[found.expressions[edit.span]] = (edit, one_line)
+
+    def _assert(self, node: cst.CSTNode, edit: Edit) -> None:
+        self.asserts[node] = edit
+        if isinstance(node, cst.Assert) and node.msg is not None:
+            self.messages.add(node.msg)
+
+    def _call(self, edit: Edit, found: Located) -> None:
+        node = found.statements.get(edit.span) or found.compounds[edit.span]
+        assert edit.value is not None
+        indent = self.page.indent_at(edit.span.line)
+        made = Builder(found, self.page, edit.detail).build(edit.value, Room(edit.span.column, 0, indent))
+        assert isinstance(made, cst.Call)
+        self.calls[node] = made
 
     def _choose(self, node: cst.BaseExpression, made: select.Choice, found: Located) -> None:
         if node in self.chosen:
@@ -423,7 +505,7 @@ class _Composer(cst.CSTTransformer):
                 return self.chosen[original]
             if original in self.outer and isinstance(updated, cst.Call):
                 updated = select.laid_out(updated, self.outer[original], self.page)
-            if original in self.texts and isinstance(updated, cst.BaseExpression):
+            if original in self.texts and original not in self.messages and isinstance(updated, cst.BaseExpression):
                 updated = self._text(updated, *self.texts[original])
             if original in self.sites and isinstance(updated, cst.Call):
                 updated = self._site(updated, *self.sites[original])
@@ -438,8 +520,8 @@ class _Composer(cst.CSTTransformer):
             return cst.RemoveFromParent()
         elif isinstance(original, cst.Raise) and isinstance(updated, cst.Raise) and original in self.raises:
             return self._failing(updated, self.raises[original])
-        elif isinstance(updated, cst.If) and isinstance(original, cst.If) and original.test in self.tests:
-            return self._test(updated)
+        elif isinstance(updated, cst.If) and isinstance(original, cst.If):
+            return self._if(original, updated)
         elif isinstance(updated, (cst.SimpleStatementLine, cst.SimpleStatementSuite)):
             return self._statement(original, updated)
         return updated
@@ -452,22 +534,58 @@ class _Composer(cst.CSTTransformer):
         return layout.fit(made, site.column, self.page.indent_at(site.line), self.page)
 
     def _failing(self, node: cst.Raise, edit: Edit) -> cst.Expr:
-        made = express.failing(edit.detail, self.local("fail"), node)
+        made = express.failing(edit.detail, self.local(edit.kind.replace("-", "_")), node)
         if edit.span.line != edit.span.end_line or not isinstance(made.value, cst.Call):
             return made
         indent = self.page.indent_at(edit.span.line)
         return made.with_changes(value=layout.fit(made.value, edit.span.column, indent, self.page))
 
-    def _text(self, node: cst.BaseExpression, edit: Edit, one_line: bool) -> cst.BaseExpression:
+    def _text(
+        self, node: cst.BaseExpression, edit: Edit, one_line: bool, indent: str | None = None
+    ) -> cst.BaseExpression:
         make = express.formatted if edit.kind == "format" else express.percent
         name = "formatted" if edit.kind == "format" else "percent"
-        return make(self.local(name), node, edit.span, self.page, refit=not one_line)
+        return make(self.local(name), node, edit.span, self.page, refit=not one_line, indent=indent)
 
     def _alarm(self, node: cst.BaseExpression, edit: Edit) -> cst.NamedExpr:
-        if edit.kind == "unless" and isinstance(node, cst.UnaryOperation):
-            node = layout.bare(node.expression).with_changes(lpar=node.lpar, rpar=node.rpar)
-        made = express.alarm(edit.detail, self.local(edit.kind), node)
+        made = self._named(node, edit, edit.kind, len("if "))
         return made.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+
+    def _named(self, node: cst.BaseExpression, edit: Edit, kind: str, lead: int) -> cst.NamedExpr:
+        """`alarm := when(node)`, or of what the edit hands over; `lead`: what stands before it on a line of its own."""
+        if edit.value is not None:
+            indent = self.page.indent_at(edit.span.line)
+            column = len(indent) + lead + len(f"{edit.detail} := ")
+            room = Room(column + len(f"{kind}("), len("):"), indent, enclosed=True)
+            value = Builder(self.found, self.page, "").build(edit.value, room)
+            made = express.alarm(edit.detail, self.local(kind), value)
+            call = made.value
+            assert isinstance(call, cst.Call)
+            return made.with_changes(value=layout.fit(call, column, indent, self.page, len(":")))
+        if isinstance(node, cst.UnaryOperation) and edit.kind in ("unless", "assert-not"):
+            node = layout.bare(node.expression).with_changes(lpar=node.lpar, rpar=node.rpar)
+        return express.alarm(edit.detail, self.local(kind), node)
+
+    def _asserted(
+        self, node: cst.Assert, line: cst.SimpleStatementLine | cst.SimpleStatementSuite, edit: Edit
+    ) -> cst.If:
+        kind = "unless" if edit.kind == "assert" else "when"
+        test = self._named(node.test, edit, kind, len("if __debug__ and ("))
+        indent = self.page.indent_at(edit.span.line) + self.page.unit
+        original = self.found.statements[edit.span]
+        assert isinstance(original, cst.Assert)
+        text = self.texts.get(original.msg) if original.msg is not None else None
+        if text is not None and node.msg is not None:
+            message = self._text(node.msg, *text, indent=indent + self.page.unit)
+            node = node.with_changes(msg=layout.bare(message))
+        return checks.asserted(node, line, test, self.local("fail"), indent, self.page)
+
+    def _if(self, original: cst.If, updated: cst.If) -> Any:
+        if original in self.calls:
+            return checks.called(original, updated, self.calls[original])
+        if original.test in self.tests:
+            updated = self._test(updated)
+        return checks.unnested(updated) if original in self.unnested else updated
 
     def _test(self, node: cst.If) -> cst.If:
         """The whole test needs no parentheses around its `:=`."""
@@ -481,6 +599,18 @@ class _Composer(cst.CSTTransformer):
         if original in self.comments and isinstance(updated, cst.SimpleStatementLine):
             lines = [*updated.leading_lines, *comment_lines(self.comments[original])]
             updated = updated.with_changes(leading_lines=lines)
+        if original.body[0] in self.calls:
+            node = updated.body[0]
+            assert isinstance(node, cst.Assert)
+            call = self.calls[original.body[0]]
+            if isinstance(updated, cst.SimpleStatementSuite):
+                return updated.with_changes(body=[cst.Expr(call)])
+            return checks.called(node, updated, call)
+        if original.body[0] in self.asserts:
+            node = updated.body[0]
+            assert isinstance(node, cst.Assert)
+            made = self._asserted(node, updated, self.asserts[original.body[0]])
+            return made if isinstance(updated, cst.SimpleStatementLine) else cst.IndentedBlock([made])
         predicate = self.guards.get(original.body[0])
         if predicate is None:
             return updated

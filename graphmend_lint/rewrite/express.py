@@ -19,25 +19,35 @@ def wrapped(name: str, callee: cst.BaseExpression) -> cst.Call:
     return layout.call(name, [layout.bare(callee)])
 
 
-def formatted(name: str, node: cst.BaseExpression, span: Span, page: layout.Page, *, refit: bool) -> cst.BaseExpression:
-    """The f-string or `.format` call as `name(template, ...)`."""
+def formatted(
+    name: str, node: cst.BaseExpression, span: Span, page: layout.Page, *, refit: bool, indent: str | None = None
+) -> cst.BaseExpression:
+    """The f-string or `.format` call as `name(template, ...)`.
+
+    `indent` is the indentation of the line that it will start on, where that is not the one that it starts on.
+    """
     if isinstance(node, cst.Call):
-        return _from_format_call(name, node, span, page, refit=refit)
+        return _from_format_call(name, node, span, page, refit=refit, indent=indent)
     made = template.from_fstring(node)
-    return _text_call(name, node, made.text, [cst.Arg(value) for value in made.values], span, page, refit=refit)
+    values = [cst.Arg(value) for value in made.values]
+    return _text_call(name, node, made.text, values, span, page, refit=refit, indent=indent)
 
 
-def percent(name: str, node: cst.BaseExpression, span: Span, page: layout.Page, *, refit: bool) -> cst.BaseExpression:
-    """`template % values` as `name(template, values)`."""
+def percent(
+    name: str, node: cst.BaseExpression, span: Span, page: layout.Page, *, refit: bool, indent: str | None = None
+) -> cst.BaseExpression:
+    """`template % values` as `name(template, values)`; `indent` as for `formatted`."""
     if not isinstance(node, cst.BinaryOperation) or not isinstance(node.operator, cst.Modulo):
         raise template.NotATemplate("no `%` here")
     gap = node.operator.whitespace_after
     comma = cst.Comma(whitespace_after=gap if isinstance(gap, cst.ParenthesizedWhitespace) else _SPACE)
     values = cst.Arg(layout.bare(node.right))
-    return _text_call(name, node, node.left, [values], span, page, refit=refit, comma=comma)
+    return _text_call(name, node, node.left, [values], span, page, refit=refit, comma=comma, indent=indent)
 
 
-def _from_format_call(name: str, node: cst.Call, span: Span, page: layout.Page, *, refit: bool) -> cst.BaseExpression:
+def _from_format_call(
+    name: str, node: cst.Call, span: Span, page: layout.Page, *, refit: bool, indent: str | None
+) -> cst.BaseExpression:
     func = node.func
     if not isinstance(func, cst.Attribute) or func.attr.value != "format":
         raise template.NotATemplate("no call of `format` here")
@@ -45,7 +55,7 @@ def _from_format_call(name: str, node: cst.Call, span: Span, page: layout.Page, 
     before = node.whitespace_before_args
     broken = isinstance(before, cst.ParenthesizedWhitespace)
     comma = cst.Comma(whitespace_after=before if broken else _SPACE)
-    return _text_call(name, node, func.value, args, span, page, refit=refit, comma=comma)
+    return _text_call(name, node, func.value, args, span, page, refit=refit, comma=comma, indent=indent)
 
 
 def _with_own_parentheses(arg: cst.Arg) -> cst.Arg:
@@ -65,14 +75,16 @@ def _text_call(
     *,
     refit: bool,
     comma: cst.Comma | None = None,
+    indent: str | None = None,
 ) -> cst.BaseExpression:
     """`name(text, *values)` in the place of `node`; beside a text of several lines each value has a line."""
     kept = layout.bare(node)
     text = layout.bare(text)
     first = cst.Arg(text, comma=comma or cst.Comma(whitespace_after=_SPACE))
     made = cst.Call(func=cst.Name(name), args=[first, *values], lpar=kept.lpar, rpar=kept.rpar)
-    opening = sum(layout.line_breaks(paren) for paren in node.lpar) if not kept.lpar else 0
-    indent = page.indent_at(span.line - opening)
+    if indent is None:
+        opening = sum(layout.line_breaks(paren) for paren in node.lpar) if not kept.lpar else 0
+        indent = page.indent_at(span.line - opening)
     if isinstance(text, cst.ConcatenatedString):
         pieces, gaps = template.pieces_of(text)
         if any(isinstance(gap, cst.ParenthesizedWhitespace) for gap in gaps):
@@ -99,17 +111,21 @@ def alarm(name: str, when: str, test: cst.BaseExpression) -> cst.NamedExpr:
 
 
 def failing(name: str, fail: str, statement: cst.Raise) -> cst.Expr:
-    """`raise E(...)` as `name(fail)(E, ...)`; the arguments keep their layout."""
+    """`raise E(...)` as `name(fail)(E, ...)`; the arguments keep their layout. A cause goes in front of `E`."""
     raised = statement.exc
     assert raised is not None
     call = raised if isinstance(raised, cst.Call) else None
     func = layout.call(name, [cst.Name(fail)])
-    first = cst.Arg(layout.bare(call.func if call else raised))
+    front = [] if statement.cause is None else [layout.bare(statement.cause.item)]
+    front.append(layout.bare(call.func if call else raised))
+    first = [cst.Arg(part, comma=cst.Comma(whitespace_after=_SPACE)) for part in front]
     if call is None or not call.args:
-        return cst.Expr(layout.bare(cst.Call(func=func, args=[first])))
+        first[-1] = cst.Arg(front[-1])
+        return cst.Expr(layout.bare(cst.Call(func=func, args=first)))
     gap = call.whitespace_before_args
-    comma = cst.Comma(whitespace_after=gap if isinstance(gap, cst.ParenthesizedWhitespace) else _SPACE)
-    return cst.Expr(call.with_changes(func=func, args=[first.with_changes(comma=comma), *call.args]))
+    if isinstance(gap, cst.ParenthesizedWhitespace):
+        first = [arg.with_changes(comma=cst.Comma(whitespace_after=gap)) for arg in first]
+    return cst.Expr(layout.bare(call.with_changes(func=func, args=[*first, *call.args])))
 
 
 def guarded(predicate: str, statement: cst.SimpleStatementLine | cst.SimpleStatementSuite) -> cst.If:

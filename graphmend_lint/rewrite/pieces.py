@@ -14,7 +14,7 @@ from graphmend_lint.rewrite.precedence import BIT_OR, LAMBDA, SIGN, fenced, pare
 from graphmend_lint.rewrite.refusal import Refused
 
 _LINE_END = re.compile(r"\r\n?|\n")
-_OPERATORS = {"and": "&", "or": "|"}
+_OPERATORS = {"and": "&", "or": "|", "then": "and"}
 _OPERATIONS = (cst.BinaryOperation, cst.BooleanOperation, cst.Comparison)
 
 
@@ -33,14 +33,14 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """Makes expressions of pieces. `where` is how the file spells `torch.where`.
+    """Makes expressions of pieces. `function` is how the file spells the function that they call.
 
     With `plain`, comments inside of the pieces are left out.
     """
 
     found: Located
     page: layout.Page
-    where: str
+    function: str
     plain: bool = False
 
     def flat(self, piece: Piece) -> cst.BaseExpression:
@@ -50,9 +50,9 @@ class Builder:
         if isinstance(piece, Span):
             return self._source(piece)
         parts = [self.flat(part) for part in piece.parts]
-        if piece.op == "where":
+        if piece.op in ("where", "call"):
             args = [cst.Arg(fenced(part, LAMBDA)) for part in parts]
-            return cst.Call(func=spelled(self.where), args=args)
+            return cst.Call(func=spelled(self.function), args=args)
         if piece.op == "tuple":
             return cst.Tuple([cst.Element(fenced(part, LAMBDA)) for part in parts], lpar=(), rpar=())
         return _operation(piece.op, parts)

@@ -6,6 +6,7 @@ Shared by the transformations that turn a statement of Python into a call of the
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Protocol
@@ -18,7 +19,7 @@ from graphmend_lint.analysis.values import TRY_STATEMENTS, Env, Point, Value
 from graphmend_lint.findings import ADVICE, Decline, Edit, Reason
 
 #: What the fix of a check rests on without proof.
-NOT_PROVEN = "unsafe: callers and submodules may change state before it, or index with what it guards"
+NOT_PROVEN = "unsafe: callers, and what they call, may change state before it or index with what it guards"
 
 #: What an edit of a text needs from the runtime.
 IMPORTS = {"format": "formatted", "percent": "percent"}
@@ -150,6 +151,19 @@ class Carrier:
             return torch_facts.function(name)
         return torch_facts.method(call.func.attr) if isinstance(call.func, ast.Attribute) else None
 
+    def spelling(self, module: str, name: str) -> str:
+        """How this file spells `module.name`.
+
+        Raises:
+            Obstacle: it has no name for it.
+        """
+        for own, target in (*self.scope.imports.items(), *self.facts.summary.imports.items()):
+            spelled = {module: f"{own}.{name}", f"{module}.{name}": own}.get(target)
+            node = None if spelled is None else ast.parse(spelled, mode="eval").body
+            if node is not None and spelled and self.facts.bindings.qualified(node, self.scope) == f"{module}.{name}":
+                return spelled
+        raise Obstacle(Reason.TORCH_NOT_IMPORTED, f"the file has no name for `{module}.{name}`")
+
     def decline(self, obstacle: Obstacle) -> Decline:
         """What a finding says where there is no fix: the obstacle, and what a person can do."""
         return Decline(obstacle.reason.value, f"{obstacle.text}; {ADVICE[obstacle.reason]}")
@@ -172,9 +186,15 @@ class Carrier:
 
     def are_total(self, arguments: Iterable[ast.expr], test: ast.expr, env: Env) -> bool:
         """Whether arguments can be computed although `test`, the test of the `if` around them, is false."""
-        read = frozenset(_surely_read(test))
+        nodes = list(_surely_evaluated(test))
+        read = {n.value.id for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)}
         present = {name: replace(env[name], optional=False, unbound=False) for name in read if name in env}
-        return all(is_total(argument, self.values, {**env, **present}) for argument in arguments)
+        known = {ast.dump(n) for n in nodes if isinstance(n, ast.Call) and self._leaves_alone(n)}
+        return all(
+            is_total(argument, self.values, {**env, **present})
+            or is_total(_without(argument, known), self.values, {**env, **present})
+            for argument in arguments
+        )
 
     def text(self, node: ast.expr) -> str:
         """The source of an expression, short enough for a message."""
@@ -194,14 +214,36 @@ class Carrier:
         return name
 
 
-def _surely_read(test: ast.expr) -> Iterator[str]:
-    """Names that an attribute is read of whenever the test gives a tensor: they are not None then."""
+def _without(node: ast.expr, known: set[str]) -> ast.expr:
+    """An expression with a constant in the place of each part that is in `known`."""
+    if not known:
+        return node
+    made = _Known(known).visit(copy.deepcopy(node))
+    assert isinstance(made, ast.expr)
+    return made
+
+
+class _Known(ast.NodeTransformer):
+    """Puts constants in the place of what has been computed already."""
+
+    def __init__(self, known: set[str]) -> None:
+        self.known = known
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        if ast.dump(node) in self.known:
+            return ast.copy_location(ast.Constant(0), node)
+        self.generic_visit(node)
+        return node
+
+
+def _surely_evaluated(test: ast.expr) -> Iterator[ast.expr]:
+    """The parts of a test that have been computed whenever it gives a tensor."""
     every = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
     stack: list[ast.AST] = list(test.values) if every and isinstance(test, ast.BoolOp) else [test]
     while stack:
         node = stack.pop()
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            yield node.value.id
+        if isinstance(node, ast.expr):
+            yield node
         if isinstance(node, ast.BoolOp):
             stack.append(node.values[0])
         elif isinstance(node, ast.Compare):

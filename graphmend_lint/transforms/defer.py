@@ -22,8 +22,10 @@ from dataclasses import dataclass
 from graphmend_lint.analysis.facts import FileFacts, FunctionFacts, Interest
 from graphmend_lint.analysis.names import dotted
 from graphmend_lint.analysis.values import Env, Point, Value
-from graphmend_lint.findings import Confidence, Edit, Finding, Fix, Plan, Reason
-from graphmend_lint.transforms.carry import IMPORTS, NOT_PROVEN, Card, Carrier, Obstacle
+from graphmend_lint.findings import Edit, Finding, Fix, Plan, Reason
+from graphmend_lint.transforms.carry import IMPORTS, NOT_PROVEN, Card, Obstacle
+from graphmend_lint.transforms.messages import CHECKS, Messages, Site
+from graphmend_lint.transforms.order import Ordered
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,9 @@ REASONS = (
     Reason.VALUE_IS_USED,
     Reason.LOGGER_NOT_RESOLVED,
     Reason.LOGGER_MADE_HERE,
+    Reason.IN_GUARD,
+    Reason.GUARD_AFTER_CHANGE,
+    Reason.GUARD_PROTECTS,
     Reason.INSIDE_TRY,
     Reason.GENERATOR,
     Reason.ASYNC_FUNCTION,
@@ -56,24 +61,6 @@ REASONS = (
 
 #: How Dynamo numbers the break of a call, where that is not the first number that its rule declares.
 _BREAKS = {"write": "GB0007", "_assert": "GB0170"}
-_PRINT_KEYWORDS = frozenset({"sep", "end", "flush", "file"})
-_WARN_KEYWORDS = frozenset({"message", "category", "stacklevel"})
-#: Checks of torch: not messages, so they are never skipped, and not a break where they look at no tensor.
-_CHECKS = frozenset({"_check_tensor_all", "_check_tensor_all_with", "_assert"})
-_STREAMS = frozenset({"sys.stdout", "sys.stderr"})
-
-
-@dataclass(slots=True)
-class _Site:
-    """A call that matched a rule."""
-
-    card: Card
-    call: ast.Call
-    target: ast.expr
-    callee: str
-    family: str
-    confidence: Confidence
-    obstacle: Obstacle | None = None
 
 
 def interest(cards: Iterable[Card]) -> Interest:
@@ -84,30 +71,19 @@ def interest(cards: Iterable[Card]) -> Interest:
 
 def find(facts: FileFacts, cards: Sequence[Card], options: Options) -> Iterator[Finding]:
     """The findings of every rule in `cards` that builds on this transformation."""
-    calls = {name: card for card in cards for name in card.calls}
-    methods = {name: card for card in cards for name in card.methods}
     for function in facts.functions(interest(cards)):
-        yield from _Function(facts, function, calls, methods, options).findings()
+        yield from _Function(facts, function, cards, options).findings()
 
 
-class _Function(Carrier):
+class _Function(Messages, Ordered):
     """The messages of one function."""
 
-    def __init__(
-        self,
-        facts: FileFacts,
-        function: FunctionFacts,
-        calls: dict[str, Card],
-        methods: dict[str, Card],
-        options: Options,
-    ) -> None:
-        super().__init__(facts, function)
-        self.calls = calls
-        self.methods = methods
+    def __init__(self, facts: FileFacts, function: FunctionFacts, cards: Sequence[Card], options: Options) -> None:
+        super().__init__(facts, function, cards)
         self.options = options
         self.alarm = self.fresh_name("alarm")
         self.tests: dict[ast.If, Value] = {}
-        self.sites: dict[ast.Expr, tuple[_Site, Env]] = {}
+        self.sites: dict[ast.Expr, tuple[Site, Env]] = {}
 
     def findings(self) -> Iterator[Finding]:
         points = list(self._scan())
@@ -115,14 +91,14 @@ class _Function(Carrier):
         for point, site in points:
             yield self._finding(point, site, alarms)
 
-    def _scan(self) -> Iterator[tuple[Point, _Site]]:
+    def _scan(self) -> Iterator[tuple[Point, Site]]:
         for point in self.function.walk().points():
             statement = point.statement
             if isinstance(statement, ast.If):
                 self.tests[statement] = self.values.of(statement.test, dict(point.env))
             whole = statement.value if isinstance(statement, ast.Expr) else None
             for call in _header_calls(statement):
-                site = self._site(call)
+                site = self.site(call)
                 if site is None or self._checks_no_tensor(site, point.env):
                     continue
                 env = dict(point.env)
@@ -132,66 +108,44 @@ class _Function(Carrier):
                     site.obstacle = Obstacle(Reason.VALUE_IS_USED, f"the value of `{site.callee}(...)` is used")
                 yield Point(statement, env, point.around, point.block), site
 
-    def _checks_no_tensor(self, site: _Site, env: Env) -> bool:
+    def _checks_no_tensor(self, site: Site, env: Env) -> bool:
         """Whether a call is a check of what Python knows while tracing."""
         arguments = [*site.call.args, *(keyword.value for keyword in site.call.keywords)]
-        return site.family in _CHECKS and all(self.values.of(a, dict(env)).kind == "static" for a in arguments)
-
-    def _site(self, call: ast.Call) -> _Site | None:
-        """The rule that a call falls under."""
-        func = call.func
-        name = self.facts.bindings.qualified(func, self.scope) or ""
-        module, _, last = name.rpartition(".")
-        card = self.calls.get(name)
-        if card is None and module == "logging":
-            card, last = self.methods.get(last), "logger"
-        if card is not None:
-            return _Site(card, call, func, dotted(func) or name, last, self.function.region.confidence)
-        if not isinstance(func, ast.Attribute) or func.attr not in self.methods:
-            return None
-        kind = self.facts.loggers.kind(func.value, self.scope)
-        if kind is None:
-            return None
-        site = _Site(
-            self.methods[func.attr],
-            call,
-            func.value,
-            self.facts.source.segment(func),
-            "logger",
-            "likely" if kind == "maybe" else self.function.region.confidence,
-        )
-        if kind == "maybe":
-            site.obstacle = Obstacle(
-                Reason.LOGGER_NOT_RESOLVED,
-                f"`{self.facts.source.segment(func.value)}` is not known to be a logging.Logger",
-            )
-        elif kind == "local":
-            site.obstacle = Obstacle(
-                Reason.LOGGER_MADE_HERE,
-                f"`{self.facts.source.segment(func.value)}` is made inside the function",
-            )
-        return site
+        return site.family in CHECKS and all(self.values.of(a, dict(env)).kind == "static" for a in arguments)
 
     # -- legality ----------------------------------------------------------------------------------------------
 
-    def _finding(self, point: Point, site: _Site, alarms: set[ast.If]) -> Finding:
+    def _finding(self, point: Point, site: Site, alarms: set[ast.If]) -> Finding:
         branch = next((a for a in reversed(point.around) if isinstance(a, ast.If) and a in alarms), None)
         try:
             if site.obstacle is not None:
                 raise site.obstacle
             self.check_place(point)
-            if self.options.style == "guard" and site.family not in _CHECKS:
+            if site.family in CHECKS:
+                arguments = [*site.call.args, *(keyword.value for keyword in site.call.keywords)]
+                self.check_order(point.statement, arguments, point)
+            else:
+                self._check_not_in_guard(point)
+            if self.options.style == "guard" and site.family not in CHECKS:
                 return self._report(site, "unsafe", plan=self._guard(point, site))
             plan = self._plan(point, site, branch)
         except Obstacle as obstacle:
             return self._report(site, "none", obstacle=obstacle)
-        fix: Fix = "unsafe" if site.family in _CHECKS else "safe"
+        fix: Fix = "unsafe" if site.family in CHECKS else "safe"
         return self._report(site, fix, plan=plan, in_branch=branch is not None)
 
-    def _plan(self, point: Point, site: _Site, branch: ast.If | None) -> Plan:
+    def _check_not_in_guard(self, point: Point) -> None:
+        """Raise `Obstacle` if the message is heard only before an exception that ends the graph by itself."""
+        guard = point.around[-1] if point.around else None
+        if not isinstance(guard, ast.If) or not isinstance(guard.body[-1], ast.Raise):
+            return
+        if point.statement in guard.body and self.tests[guard].kind in ("tensor", "data"):
+            raise Obstacle(Reason.IN_GUARD, f"it stands in the guard of line {guard.lineno}")
+
+    def _plan(self, point: Point, site: Site, branch: ast.If | None) -> Plan:
         if not self.options.carried:
             raise Obstacle(Reason.TARGET_TORCH_TOO_OLD, "target-torch is older than 2.11")
-        edits = self._arguments(site, point.env)
+        edits = self.arguments(site, point.env)
         source = self.facts.source
         names = {IMPORTS[edit.kind] for edit in edits}
         if branch is not None:
@@ -203,56 +157,13 @@ class _Function(Carrier):
             names.add("deferred")
         return Plan(source.span(site.call), tuple(edits), tuple(sorted(names)), "Defer until the graph runs")
 
-    def _guard(self, point: Point, site: _Site) -> Plan:
+    def _guard(self, point: Point, site: Site) -> Plan:
         summary = self.facts.summary
         torch = next((name for name, target in summary.imports.items() if target == "torch"), None)
         spelling = f"{torch}.compiler.is_compiling()" if torch else "torch.compiler.is_compiling()"
         source = self.facts.source
         edit = Edit("guard", source.span(point.statement), spelling)
         return Plan(source.span(site.call), (edit,), () if torch else ("torch",), "Skip while compiling")
-
-    def _arguments(self, site: _Site, env: Env) -> list[Edit]:
-        """The edits that make every argument one that the runtime carries.
-
-        Raises:
-            Obstacle: an argument is something else.
-        """
-        edits: list[Edit] = []
-        for argument in site.call.args:
-            edits += self.carry(argument, env)
-        for keyword in site.call.keywords:
-            edits += self._keyword(site, keyword, env)
-        if site.callee.rpartition(".")[2] == "exception":
-            raise Obstacle(Reason.KEYWORD_NOT_CARRIED, "`exception` prints the exception being handled")
-        return edits
-
-    def _keyword(self, site: _Site, keyword: ast.keyword, env: Env) -> list[Edit]:
-        name = keyword.arg
-        if name is None:
-            raise Obstacle(Reason.STAR_ARGUMENTS, f"`**{self.text(keyword.value)}` hides the keywords")
-        if site.family == "print" and name in _PRINT_KEYWORDS:
-            if name == "file" and self.facts.bindings.qualified(keyword.value, self.scope) not in _STREAMS:
-                if not (isinstance(keyword.value, ast.Constant) and keyword.value.value is None):
-                    raise Obstacle(
-                        Reason.KEYWORD_NOT_CARRIED,
-                        f"`file={self.text(keyword.value)}` is not sys.stdout or sys.stderr",
-                    )
-                return []
-            return [] if name == "file" else self.carry(keyword.value, env)
-        if site.family == "warn" and name in _WARN_KEYWORDS:
-            return self.carry(keyword.value, env)
-        if site.family in _CHECKS:
-            return self.carry(keyword.value, env)
-        if site.family == "logger":
-            if name == "stacklevel" and isinstance(keyword.value, ast.Constant):
-                return []
-            if (
-                name in ("exc_info", "stack_info")
-                and isinstance(keyword.value, ast.Constant)
-                and not keyword.value.value
-            ):
-                return []
-        raise Obstacle(Reason.KEYWORD_NOT_CARRIED, f"the keyword `{name}` of `{site.callee}` cannot be carried")
 
     # -- messages under a tensor test --------------------------------------------------------------------------
 
@@ -268,7 +179,7 @@ class _Function(Carrier):
                 return False
             site, env = found
             try:
-                self._arguments(site, env)
+                self.arguments(site, env)
             except Obstacle:
                 return False
             arguments = [*site.call.args, *(k.value for k in site.call.keywords)]
@@ -280,7 +191,7 @@ class _Function(Carrier):
 
     def _report(
         self,
-        site: _Site,
+        site: Site,
         fix: Fix,
         plan: Plan | None = None,
         obstacle: Obstacle | None = None,
@@ -292,7 +203,7 @@ class _Function(Carrier):
         if obstacle is not None:
             decline = self.decline(obstacle)
             message += f"; not fixed: {decline.text}"
-        elif site.family in _CHECKS:
+        elif site.family in CHECKS:
             message += f"; run it when the graph runs ({NOT_PROVEN})"
         elif fix == "unsafe":
             message += "; skip it while compiling (the message is then not heard from compiled code)"

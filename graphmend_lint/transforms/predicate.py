@@ -76,7 +76,7 @@ class Predicates:
 
     def _part(self, node: ast.expr, env: Env, *, always: bool) -> Predicate:
         if self._is_static(node, env):
-            return self._static_part(node, env)
+            return self._static_part(node, env, always=always)
         if isinstance(node, ast.BoolOp):
             parts = [self._part(value, env, always=always and number == 0) for number, value in enumerate(node.values)]
             return self._joined("and" if isinstance(node.op, ast.And) else "or", parts)
@@ -91,12 +91,13 @@ class Predicates:
         reads = frozenset[str]().union(*(part.reads for part in parts))
         return Predicate(Built(op, pieces), False, reads, frozenset[Key]().union(*(part.devices for part in parts)))
 
-    def _static_part(self, node: ast.expr, env: Env) -> Predicate:
+    def _static_part(self, node: ast.expr, env: Env, *, always: bool) -> Predicate:
         """A static part that does not come first: it joins as the boolean that it is."""
         fact = self.tensors.fact(node, dict(env))
         if not self._gives_bool(node) and (not isinstance(fact, Number) or fact.type != "bool"):
             raise Obstacle(Reason.PREDICATE_MIXED, f"`{self.text(node)}` is static and stands between tensor tests")
-        self._check_harmless(fact.hazards)
+        if not always:
+            self._check_harmless(fact.hazards)
         if not self._gives_bool(node):
             self.doubt(f"`{self.text(node)}` is True or False, and no other value")
         return Predicate(self.source.span(node), False, _names(node), frozenset())

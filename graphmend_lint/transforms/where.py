@@ -197,7 +197,7 @@ class _Function(Carrier):
                 raise Obstacle(Reason.SHAPES_DIFFER, f"line {node.lineno} changes the form of a tensor in place")
 
     def _select(self, statement: ast.If, point: Point) -> tuple[tuple[Edit, ...], tuple[ast.If, ...]]:
-        where = self._where()
+        where = self.spelling("torch", "where")
         place = Place(statement, point.block, point.around, self.body)
         env = dict(point.env)
         split = self.predicates.split(statement.test, env)
@@ -267,19 +267,6 @@ class _Function(Carrier):
                 Reason.ARM_LEAVES, f"line {statement.body[-1].lineno} returns, and what follows is more than that"
             )
         return rest
-
-    def _where(self) -> str:
-        """How this file spells `torch.where`.
-
-        Raises:
-            Obstacle: it has no name for it.
-        """
-        for name, target in (*self.scope.imports.items(), *self.facts.summary.imports.items()):
-            spelled = {"torch": f"{name}.where", "torch.where": name}.get(target)
-            node = None if spelled is None else ast.parse(spelled, mode="eval").body
-            if node is not None and spelled and self.facts.bindings.qualified(node, self.scope) == "torch.where":
-                return spelled
-        raise Obstacle(Reason.TORCH_NOT_IMPORTED, "the file has no name for `torch.where`")
 
     def _without_gradients(self, point: Point) -> WithoutGradients:
         """Where around the branch autograd is known to be off."""
@@ -495,7 +482,7 @@ class _Function(Carrier):
         yield self._report("GM102", node, f"the choice by `{self.text(node.test)}`", attempt)
 
     def _choose(self, node: ast.IfExp, point: Point) -> tuple[tuple[Edit, ...], tuple[ast.If, ...]]:
-        where, env = self._where(), dict(point.env)
+        where, env = self.spelling("torch", "where"), dict(point.env)
         self.tensors.certain = not point.around
         predicate = self.predicates.read((node.test,), env)
         self.tensors.certain = False

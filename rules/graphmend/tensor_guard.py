@@ -60,7 +60,7 @@ class TensorGuard(rule.GraphRule):
     TAGS = {"gm301", "guards"}
     BREAKS, TORCH = ("GB0170",), ">=2.11"
     TRANSFORM = "trap"
-    OPTIONS = ()
+    OPTIONS = ("trap-style",)
 
     VALID = [
         Valid(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from graphmend_lint.runtime import deferred, fail, formatted, late, unless, when
+from graphmend_lint.runtime import deferred, fail, fail_from, formatted, late, unless, when
 
 GOOD, BAD = torch.tensor([1.0, 2.0]), torch.tensor([1.0, -1.0])
 BACKENDS = ["eager", "aot_eager"]
@@ -25,6 +25,14 @@ def guarded(x: torch.Tensor) -> torch.Tensor:
         alarm(fail)(WrongValues, formatted("sum {}", x.sum()), x.shape[0], place=(x.dtype, "x"))
     if alarm := when((x == 2).all()):
         alarm(fail)(KeyError)
+    return x * 2
+
+
+def caused(x: torch.Tensor) -> torch.Tensor:
+    if alarm := when((x == -1).any()):
+        alarm(fail_from)(None, ValueError, formatted("sum {}", x.sum()))
+    if alarm := when((x == 2).all()):
+        alarm(fail_from)(OverflowError, KeyError)
     return x * 2
 
 
@@ -70,6 +78,14 @@ class TestWhole:
         for bad in (BAD, torch.tensor([2.0, 2.0])):
             eager, raised = error(guarded, bad), error(compiled, bad)
             assert (type(raised), raised.args, vars(raised)) == (type(eager), eager.args, vars(eager))
+        assert torch.equal(compiled(GOOD), GOOD * 2)
+
+    def test_causes(self, backend: str) -> None:
+        compiled = whole(caused, backend)
+        for bad in (BAD, torch.tensor([2.0, 2.0])):
+            eager, raised = error(caused, bad), error(compiled, bad)
+            assert (type(raised), raised.args) == (type(eager), eager.args)
+            assert (type(raised.__cause__), raised.__suppress_context__) == (type(eager.__cause__), True)
         assert torch.equal(compiled(GOOD), GOOD * 2)
 
     def test_with_gradients(self, backend: str) -> None:
