@@ -10,6 +10,10 @@ from graphmend_lint.analysis.values import Env, Value, Values
 TOTAL_TENSOR_OPERATIONS = frozenset(
     {"all", "any", "detach", "dim", "isfinite", "isinf", "isnan", "numel", "size", "sum"}
 )
+#: Attributes that every tensor gives without a word (`.mT` and `.imag` raise for some, `.T` warns).
+TOTAL_TENSOR_ATTRIBUTES = frozenset(
+    {"device", "dtype", "is_cuda", "itemsize", "layout", "nbytes", "ndim", "requires_grad", "shape"}
+)
 _TOTAL_OPERATORS = (ast.Add, ast.Sub, ast.Mult)
 
 
@@ -25,7 +29,9 @@ def is_total(node: ast.expr, values: Values, env: Env) -> bool:
         value = values.of(node, dict(env))
         return value.kind in ("static", "tensor") and not value.unbound
     if isinstance(node, ast.Attribute):
-        return _is_present(values.of(node.value, dict(env))) and is_total(node.value, values, env)
+        owner = values.of(node.value, dict(env))
+        given = owner.kind != "tensor" or node.attr in TOTAL_TENSOR_ATTRIBUTES
+        return given and _is_present(owner) and is_total(node.value, values, env)
     if isinstance(node, (ast.Tuple, ast.List)):
         return all(is_total(element, values, env) for element in node.elts)
     if isinstance(node, ast.JoinedStr):

@@ -437,6 +437,8 @@ class Values:
             if arguments.kind == "tensor":
                 return replace(DATA, type=name)
             return replace(arguments, type=name)
+        if name in ("all", "any") and arguments.kind == "tensor":
+            return replace(DATA, type="bool")
         if name == "str":
             return replace(arguments, type="str")
         return replace(arguments, type="") if name in _FOLDED_BUILTINS else UNKNOWN

@@ -128,6 +128,8 @@ def _touched(plan: Plan, found: Located) -> Iterator[tuple[int, int]]:
         first, last = _lines(edit.span, found)
         if edit.selection is not None:
             last = max(_last_line(span, found) for span in (edit.span, *edit.selection.absorbed))
+        elif edit.kind == "unnest":
+            last = _last_line(edit.span, found)
         elif edit.kind == "choose":
             # A comment in the expression may go above the statement.
             first = min(first, found.lines[found.expressions[edit.span]])

@@ -53,8 +53,8 @@ def _from_format_call(
         raise template.NotATemplate("no call of `format` here")
     args = [_with_own_parentheses(arg) for arg in node.args]
     before = node.whitespace_before_args
-    broken = isinstance(before, cst.ParenthesizedWhitespace)
-    comma = cst.Comma(whitespace_after=before if broken else _SPACE)
+    gap = layout.without_comments(before) if isinstance(before, cst.ParenthesizedWhitespace) else _SPACE
+    comma = cst.Comma(whitespace_after=gap)
     return _text_call(name, node, func.value, args, span, page, refit=refit, comma=comma, indent=indent)
 
 
@@ -124,7 +124,8 @@ def failing(name: str, fail: str, statement: cst.Raise) -> cst.Expr:
         return cst.Expr(layout.bare(cst.Call(func=func, args=first)))
     gap = call.whitespace_before_args
     if isinstance(gap, cst.ParenthesizedWhitespace):
-        first = [arg.with_changes(comma=cst.Comma(whitespace_after=gap)) for arg in first]
+        comma = cst.Comma(whitespace_after=layout.without_comments(gap))
+        first = [arg.with_changes(comma=comma) for arg in first]
     return cst.Expr(layout.bare(call.with_changes(func=func, args=[*first, *call.args])))
 
 

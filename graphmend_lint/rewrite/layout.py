@@ -144,5 +144,11 @@ def deepened(
     return gap.with_changes(indent=False, empty_lines=lines, last_line=cst.SimpleWhitespace(indent))
 
 
+def without_comments(gap: cst.ParenthesizedWhitespace) -> cst.ParenthesizedWhitespace:
+    """The gap for another place: its comments stay where they are."""
+    first = gap.first_line.with_changes(comment=None, whitespace=cst.SimpleWhitespace(""))
+    return gap.with_changes(first_line=first, empty_lines=[])
+
+
 def line_breaks(node: cst.CSTNode) -> int:
     return len(_NEWLINE.findall(code(node)))

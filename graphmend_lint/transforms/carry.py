@@ -19,7 +19,7 @@ from graphmend_lint.analysis.values import TRY_STATEMENTS, Env, Point, Value
 from graphmend_lint.findings import ADVICE, Decline, Edit, Reason
 
 #: What the fix of a check rests on without proof.
-NOT_PROVEN = "unsafe: callers, and what they call, may change state before it or index with what it guards"
+NOT_PROVEN = "unsafe: other functions in the graph may change state before it, or index with what it guards"
 
 #: What an edit of a text needs from the runtime.
 IMPORTS = {"format": "formatted", "percent": "percent"}

@@ -69,20 +69,34 @@ _CONTAINER_CHANGES = frozenset(
         "append",
         "appendleft",
         "clear",
+        "difference_update",
         "discard",
         "extend",
+        "extendleft",
         "insert",
+        "intersection_update",
+        "move_to_end",
         "pop",
         "popitem",
         "popleft",
+        "put",
+        "register_buffer",
+        "register_parameter",
         "remove",
         "reverse",
+        "rotate",
         "setdefault",
         "sort",
+        "symmetric_difference_update",
         "update",
     }
 )
 _DISPLAYS = (ast.List, ast.ListComp, ast.Dict, ast.DictComp, ast.Set, ast.SetComp)
+
+#: Methods that change the object that they belong to, whatever that is.
+_MODES = frozenset({"__delattr__", "__setattr__", "__setitem__", "eval", "requires_grad_", "train"})
+#: Functions of Python that change their first argument.
+_SETTERS = frozenset({"builtins.delattr", "builtins.next", "builtins.setattr"})
 
 #: Classes of torch.nn whose call changes their buffers in training.
 _NORMS = ("BatchNorm", "SyncBatchNorm", "InstanceNorm", "LazyBatchNorm", "LazyInstanceNorm")
@@ -144,6 +158,8 @@ class Ordered(Carrier):
         name = self.facts.bindings.qualified(node.func, self.scope)
         changed = self._changed(node)
         in_place = changed is not None and not self._is_own(changed)
+        if name in _SETTERS or (isinstance(node.func, ast.Attribute) and node.func.attr in _MODES):
+            return True
         into = any(keyword.arg == "out" and not self._is_own(keyword.value) for keyword in node.keywords)
         return in_place or into or self._changes_container(node.func) or self._counts_batches(node.func, name or "")
 
@@ -179,7 +195,11 @@ class Ordered(Carrier):
 
     def _changes_container(self, func: ast.expr) -> bool:
         """Whether a method changes a list, dict or set that this function did not make itself."""
-        if not isinstance(func, ast.Attribute) or func.attr not in _CONTAINER_CHANGES:
+        if not isinstance(func, ast.Attribute):
+            return False
+        if func.attr == "add":  # a set's, unless a tensor's
+            return isinstance(func.value, (ast.Attribute, ast.Name)) and self._is_set(func.value)
+        if func.attr not in _CONTAINER_CHANGES:
             return False
         if not isinstance(func.value, ast.Name):
             return True
@@ -187,6 +207,11 @@ class Ordered(Carrier):
         made = [isinstance(n.value, _DISPLAYS) for n in targets]
         arguments = {n.arg for n in ast.walk(self.scope.node.args) if isinstance(n, ast.arg)}
         return func.value.id in arguments or not made or not all(made)
+
+    def _is_set(self, node: ast.expr) -> bool:
+        """Whether an attribute, or a name that is not the function's own, is not known to hold a tensor."""
+        local = isinstance(node, ast.Name) and node.id in self.scope.local
+        return not local and self.values.of(node, dict(self.parameters)).kind != "tensor"
 
     def _counts_batches(self, func: ast.expr, name: str) -> bool:
         """Whether a call keeps running statistics."""

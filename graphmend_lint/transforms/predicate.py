@@ -75,6 +75,15 @@ class Predicates:
         return self._joined("and", read)
 
     def _part(self, node: ast.expr, env: Env, *, always: bool) -> Predicate:
+        """A part of the test; `always` says that it is computed whenever the test is asked."""
+        certain = self.tensors.certain
+        self.tensors.certain = certain and always
+        try:
+            return self._read_part(node, env, always=always)
+        finally:
+            self.tensors.certain = certain
+
+    def _read_part(self, node: ast.expr, env: Env, *, always: bool) -> Predicate:
         if self._is_static(node, env):
             return self._static_part(node, env, always=always)
         if isinstance(node, ast.BoolOp):
