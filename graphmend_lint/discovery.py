@@ -36,6 +36,16 @@ def python_files(
                 yield here / name
 
 
+def is_excluded(path: Path, settings: Settings) -> bool:
+    """Whether a file would be left out if the folder of its configuration were linted."""
+    if settings.excludes(path):
+        return True
+    place = Path(os.path.abspath(path))  # noqa: PTH100 (a link goes by its own name)
+    root = settings.root or project_root(place.parent)
+    folders = place.parent.relative_to(root).parts if root and place.is_relative_to(root) else ()
+    return any(_EXCLUDED.match_file(f"{folder}/") for folder in folders)
+
+
 @lru_cache(maxsize=4096)
 def project_root(folder: Path) -> Path | None:
     """The folder of the project that `folder` is in, None if nothing marks one.

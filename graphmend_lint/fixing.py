@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from graphmend_lint import registry
+from graphmend_lint import noqa, registry, unused_suppression
 from graphmend_lint.config import Settings
 from graphmend_lint.findings import ADVICE, Decline, Finding, Reason
 
@@ -165,7 +165,25 @@ class _Round:
 def _fix_once(source: bytes, path: Path, findings: list[Finding], settings: Settings) -> _Round:
     from graphmend_lint.rewrite.deep import with_deep_stack
 
-    return with_deep_stack(_rewrite, source, path, findings, settings)
+    # First, in a round of their own: lines may go.
+    removed = _remove(source, path, findings, settings)
+    if removed.applied:
+        return removed
+    outcome = with_deep_stack(_rewrite, source, path, list(removed.left), settings)
+    return replace(outcome, problems=(*removed.problems, *outcome.problems))
+
+
+def _remove(source: bytes, path: Path, findings: list[Finding], settings: Settings) -> _Round:
+    """Take the comments away that silence nothing."""
+    idle = [f for f in findings if f.code == unused_suppression.CODE and _is_wanted(f, settings)]
+    if not idle:
+        return _Round(source, left=tuple(findings))
+    edits = [edit for finding in idle if finding.plan for edit in finding.plan.edits]
+    try:
+        return _Round(noqa.removed(source, path, edits), tuple(idle), tuple(f for f in findings if f not in idle))
+    except noqa.NotEdited as error:
+        declines = dict.fromkeys(idle, Decline(NOT_APPLIED, str(error)))
+        return _Round(source, (), tuple(_declined(findings, declines)), (f"{path}: comments left: {error}",))
 
 
 def _rewrite(source: bytes, path: Path, findings: list[Finding], settings: Settings) -> _Round:

@@ -40,6 +40,9 @@ HEADINGS = (
 # none.
 RETIRED: Mapping[str, str] = {}
 
+#: What the linter reports without a rule of Fixit's.
+_OWN = Path(__file__).with_name("unused_suppression.py")
+
 _CODE = re.compile(r"GM[1-9]\d\d")
 _BREAK = re.compile(r"GB\d{4}")
 _FIXES = ("safe", "unsafe", "none")
@@ -145,36 +148,65 @@ def all_rules() -> tuple[RuleCard, ...]:
     return tuple(sorted(read_rules(_folder()), key=lambda card: card.code))
 
 
+@cache
+def described() -> tuple[RuleCard, ...]:
+    """Whatever can be reported, by code: the rules, and what the linter itself says of comments that silence them."""
+    return (*_read_file(_OWN), *all_rules())
+
+
 def find(code_or_name: str) -> RuleCard:
     """The rule with this code or this name; `UnknownRule` if there is none."""
     wanted = code_or_name.strip()
-    for card in all_rules():
+    for card in described():
         if wanted.upper() == card.code or wanted.lower() == card.name:
             return card
     raise _unknown(wanted)
 
 
+def current_code(code: str) -> str | None:
+    """What the rule with this code, which may be a retired one, is called now; None where nothing took over.
+
+    Raises:
+        UnknownRule: there never was such a code.
+    """
+    current = code
+    while current in RETIRED:
+        current = RETIRED[current]
+    if current and not any(card.code == current for card in described()):
+        raise _unknown(code)
+    return current or None
+
+
 def select(patterns: Iterable[str]) -> tuple[RuleCard, ...]:
-    """The rules that any of the patterns names: a code, the first characters of codes, a name, or "ALL"."""
+    """The rules that any of the patterns names: a code, the first characters of codes, a name, or "ALL".
+
+    "ALL" and "GM" are the rules about graph breaks; what the linter says of suppressions has to be named.
+    """
     chosen: set[str] = set()
     for pattern in patterns:
         wanted = pattern.strip()
-        matching = {
-            card.code
-            for card in all_rules()
-            if wanted.upper() == ALL
-            or wanted.lower() == card.name
-            or (wanted.upper().startswith("GM") and card.code.startswith(wanted.upper()))
-        }
+        if wanted.upper() in (ALL, "GM"):
+            matching = {card.code for card in all_rules()}
+        else:
+            matching = {card.code for card in described() if _names(wanted, card)}
         if not matching:
             raise _unknown(wanted)
         chosen |= matching
-    return tuple(card for card in all_rules() if card.code in chosen)
+    return tuple(card for card in described() if card.code in chosen)
+
+
+def _names(wanted: str, card: RuleCard) -> bool:
+    return wanted.lower() == card.name or (wanted.upper().startswith("GM") and card.code.startswith(wanted.upper()))
 
 
 def load(card: RuleCard) -> Any:
     """The class of the rule. Imports Fixit and LibCST."""
     return getattr(importlib.import_module(card.module), card.class_name)
+
+
+def break_page(number: str) -> str:
+    """PyTorch's own page on a kind of graph break, such as GB0291."""
+    return f"https://meta-pytorch.github.io/compile-graph-break-site/gb/{number.lower()}.html"
 
 
 def document(card: RuleCard) -> str:
@@ -188,18 +220,22 @@ def document(card: RuleCard) -> str:
 
 
 def _unknown(name: str) -> UnknownRule:
-    known = [name for card in all_rules() for name in (card.code, card.name)]
+    known = [name for card in described() for name in (card.code, card.name)]
     near = difflib.get_close_matches(name.upper(), known, 1) or difflib.get_close_matches(name.lower(), known, 1)
     return UnknownRule(name, near[0] if near else None)
 
 
 def _reasons_table(card: RuleCard) -> str:
     rows = [f"| `{reason.value}` | {ADVICE[reason]} |" for reason in reasons_of(card)]
+    if not rows:
+        return "There always is one."
     return "\n".join(["| reason | what to do |", "|---|---|", *rows])
 
 
 def reasons_of(card: RuleCard) -> tuple[Reason, ...]:
     """The reasons for which the rule's transformation declines, in the order of `Reason`."""
+    if not card.transform:
+        return ()
     module = importlib.import_module(f"graphmend_lint.transforms.{card.transform}")
     known = frozenset(module.REASONS)
     return tuple(reason for reason in Reason if reason in known)

@@ -53,8 +53,16 @@ class Facts:
 
     @cached_property
     def settings(self) -> config.Settings:
-        """The configuration of the file, but for the choice of rules, which is Fixit's."""
-        return replace(config.load_settings(self.path), select=tuple(sorted(self._codes)), ignore=())
+        """The configuration of the file, but for the choice of rules, which is Fixit's.
+
+        Comments that silence nothing are not looked for: no rule of Fixit's would report them, or carry their fix.
+        """
+        return replace(
+            config.load_settings(self.path),
+            select=tuple(sorted(self._codes)),
+            ignore=(),
+            report_unused_suppressions=False,
+        )
 
     @cached_property
     def findings(self) -> list[Finding]:

@@ -21,6 +21,7 @@ runtime-module = "package._runtime"
 entries = ["package.module:function"]
 confidence = "definite"
 defer-style = "guard"
+baseline = "ci/known.json"
 
 [tool.graphmend.per-file-ignores]
 "tests/*" = ["GM201"]
@@ -52,6 +53,7 @@ def test_every_key(tmp_path: Path) -> None:
         entries=("package.module:function",),
         confidence="definite",
         defer_style="guard",
+        baseline="ci/known.json",
         verify=({"target": "module:build", "backend": "inductor"},),
     )
     assert load_settings(tmp_path / "model.py") == load_file(path) == expected
@@ -113,6 +115,9 @@ def test_no_table(tmp_path: Path) -> None:
         ("confidence = true", 'confidence must be one of "definite", "likely"'),
         ("confidence = []", 'confidence must be one of "definite", "likely"'),
         ('defer-style = "drop"', 'defer-style must be one of "runtime", "guard"'),
+        ("report-unused-suppressions = 1", "report-unused-suppressions must be true or false"),
+        ('trap-style = "late"', 'trap-style must be one of "exact", "async"'),
+        ("baseline = 1", "baseline must be the path of a file"),
         ('per-file-ignores = ["GM201"]', "per-file-ignores must be a table of patterns and lists of rules"),
         ('per-file-ignores = {"a" = "GM201"}', "per-file-ignores must be a table of patterns and lists of rules"),
         ("verify = {}", "verify must be an array of tables: [[tool.graphmend.verify]]"),

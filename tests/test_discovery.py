@@ -149,3 +149,40 @@ def test_files_of_several_projects_in_one_run(project: Project) -> None:
         "one/package/model.py",
         "two/package/model.py",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "linted"),
+    [
+        ("model.py", True),
+        ("src/model.py", True),
+        ("skipped/model.py", False),
+        ("skipped/deep/model.py", False),
+        ("some_generated.py", False),
+        ("build/model.py", False),
+        (".hidden/model.py", False),
+        ("src/venv/lib/model.py", False),
+    ],
+)
+@pytest.mark.parametrize("command", ["lint", "fix"])
+def test_excluded_files_that_are_named(project: Project, name: str, linted: bool, command: str) -> None:
+    project.configure('exclude = ["skipped", "*_generated.py"]')
+    project.write(name)
+    assert project.lines_of(name) == [7]
+    assert project.lines_of("--force-exclude", name) == ([7] if linted else [])
+    assert project.lines_of("--force-exclude", project.folder / name) == ([7] if linted else [])
+    shown = project.run("lint", "--show-files", "--force-exclude", name)
+    assert shown.lines == ([name] if linted else [])
+    outcome = project.run(command, "--force-exclude", name)
+    assert outcome.code == (1 if linted and command == "lint" else 0)
+    assert (project.read(name) == MODEL) == (not linted or command == "lint")
+
+
+def test_excluded_folders_that_are_named(project: Project) -> None:
+    project.configure('exclude = ["skipped"]')
+    project.write("skipped/model.py")
+    project.write("model.py")
+    assert project.lines_of("--force-exclude", "skipped") == []
+    assert len(project.lines_of("--force-exclude", ".", "model.py")) == 1
+    missing = project.run("lint", "--force-exclude", "missing.py")
+    assert (missing.code, missing.errors) == (2, ["missing.py: error: no such file or directory"])

@@ -68,6 +68,14 @@ def test_select() -> None:
     assert codes() == []
 
 
+def test_what_the_linter_itself_reports_has_to_be_named() -> None:
+    everything = [card.code for card in registry.described()]
+    assert everything == ["GM001", *codes("ALL")]
+    assert codes("GM0") == codes("gm001") == codes("unused-suppression") == ["GM001"]
+    assert codes("GM001", "GM201") == ["GM001", "GM201"]
+    assert registry.find("unused-suppression").code == "GM001"
+
+
 @pytest.mark.parametrize(
     ("asked", "suggested"), [("GM209", "GM20"), ("print-cal", "print-call"), ("LoggerCall", "logger-call")]
 )

@@ -153,3 +153,46 @@ def test_other_line_ends(project: Project, newline: str) -> None:
 def test_after_a_form_feed(project: Project) -> None:
     project.write("model.py", compiled("y = 'a\x0cb'  # \x0c", 'print("x")  # noqa: GM201', 'print("z")'))
     assert project.lines_of() == [11]
+
+
+@pytest.mark.parametrize(
+    ("lines", "heard"),
+    [
+        # at the end of the statement, below the call
+        (["y = (", '    print("x"),', "    x,", ")  # noqa: GM201"], []),
+        (["y = 1 + \\", '    len([print("x")]) + \\', "    2  # noqa: GM201"], []),
+        # above the statement
+        (["# noqa: GM201", "y = (", '    print("x"),', ")"], []),
+        # on a line of the statement that is neither
+        (["y = (  # noqa: GM201", '    print("x"),', "    x,  # noqa: GM201", ")"], [10]),
+        # the next statement
+        (['print("x")', "y = 1  # noqa: GM201"], [9]),
+    ],
+)
+def test_statements_of_several_lines(project: Project, lines: list[str], heard: list[int]) -> None:
+    project.write("model.py", compiled(*lines))
+    assert project.lines_of() == heard
+
+
+@pytest.mark.parametrize(
+    ("comment", "heard"),
+    [
+        ("# graphmend: noqa", []),
+        ("#graphmend:noqa", []),
+        ("# GRAPHMEND: NOQA", []),
+        ("# graphmend: noqa: GM201", ["GM202"]),
+        ("# graphmend: noqa: GM201, logger-call", []),
+        ("# graphmend: noqa: GM2", []),
+        ("# graphmend: noqa: E501", ["GM201", "GM202"]),
+        ("# graphmend: lint-ignore", ["GM201", "GM202"]),
+        ("# flake8: noqa", ["GM201", "GM202"]),
+        ("x = 1  # graphmend: noqa", ["GM201", "GM202"]),
+        ('"""', ["GM201", "GM202"]),
+    ],
+)
+@pytest.mark.parametrize("at_the_end", [False, True])
+def test_a_whole_file(project: Project, comment: str, heard: list[str], at_the_end: bool) -> None:
+    source = compiled('print("x")', 'logger.info("y")')
+    lines = '"""\n# graphmend: noqa\n"""' if comment == '"""' else comment
+    project.write("model.py", f"{source}{lines}\n" if at_the_end else f"{lines}\n{source}")
+    assert [f["code"] for f in project.findings()] == heard

@@ -42,7 +42,7 @@ _MATHS = frozenset({"torch", "math", "cmath", "numpy", "jax", "tensorflow"})
 @dataclass(frozen=True, slots=True)
 class Interest:
     """What rules look for in a function: calls by their last names or in full, guards (an `if` that ends in
-    `raise`), and branches on what may be tensor data.
+    `raise`, an `assert`), and branches on what may be tensor data.
     """
 
     calls: frozenset[str] = frozenset()
@@ -81,7 +81,7 @@ class FileFacts:
 
     def functions(self, interest: Interest) -> Iterator[FunctionFacts]:
         """The functions in a region that hold something of interest."""
-        for scope in self._scopes(self.source.tree.body, "", None, None):
+        for scope in self.scopes():
             summary = self.summary.functions.get(scope.qualname)
             if summary is None or not may_interest(self.summary, summary, self.regions, interest):
                 continue
@@ -91,6 +91,10 @@ class FileFacts:
                 scripted = scope.qualname in self.regions.scripted
                 in_try = self.regions.in_try.get(scope.qualname)
                 yield FunctionFacts(scope.node, scope, summary, region, values, scripted, in_try)
+
+    def scopes(self) -> Iterator[Scope]:
+        """Every function in the file, those inside others right after them."""
+        yield from self._scopes(self.source.tree.body, "", None, None)
 
     def _scopes(
         self, body: list[ast.stmt], prefix: str, class_name: str | None, outer: Scope | None

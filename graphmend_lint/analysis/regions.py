@@ -132,7 +132,10 @@ def _is_module_name(name: str) -> bool:
 
 
 class RegionFinder:
-    """A walk over the call graph from every entry of the project."""
+    """A walk over the call graph from every entry of the project.
+
+    `callers` has for each function that was reached, and is no entry itself, the one that it was reached from first.
+    """
 
     def __init__(self, project: Project) -> None:
         self.project = project
@@ -140,6 +143,7 @@ class RegionFinder:
         self.opaque: set[tuple[Path, str]] = set()
         self.scripted: dict[tuple[Path, str], str] = {}
         self.in_try: dict[tuple[Path, str], str] = {}
+        self.callers: dict[tuple[Path, str], Symbol] = {}
         self._queue: deque[tuple[Symbol, str]] = deque()
         self._mark_opaque()
 
@@ -306,6 +310,8 @@ class RegionFinder:
 
     def _visit(self, symbol: Symbol, entry: str) -> None:
         for target in self._reached_from(symbol):
+            if target.path is not None and (target.path, target.name) not in self.reached:
+                self.callers[target.path, target.name] = symbol
             self._reach(target, entry)
 
     def _reached_from(self, symbol: Symbol) -> Iterator[Symbol]:

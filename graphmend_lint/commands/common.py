@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from graphmend_lint.config import ConfigError, Settings, load_file, load_settings
+from graphmend_lint.discovery import is_excluded
 from graphmend_lint.report import text
 
 if TYPE_CHECKING:
@@ -44,6 +45,12 @@ def common_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Lowest confidence to report. Default: likely, or what the configuration says.",
         ),
         click.option("--exclude", multiple=True, metavar="PATTERN", help="More files to skip, in gitignore syntax."),
+        click.option("--force-exclude", is_flag=True, help="Skip excluded files also where they are named."),
+        click.option(
+            "--report-unused-suppressions",
+            is_flag=True,
+            help="Report comments that silence rules which have nothing to say (GM001).",
+        ),
         click.option("--config", type=click.Path(path_type=Path), help="Read [tool.graphmend] from this file."),
         click.option("--isolated", is_flag=True, help="Ignore all configuration files."),
         click.option("--stdin-filename", type=click.Path(path_type=Path), help="Path to assume for `-`."),
@@ -66,10 +73,10 @@ def lint_all(paths: Sequence[Path], settings_of: Callable[[Path], Settings], com
 
     with one_line_errors():
         if is_stdin(paths):
-            return engine.Report([_lint_stdin(settings_of, common)])
+            return _lint_stdin(settings_of, common)
         with _progress(common["quiet"]) as start:
             return engine.lint_paths(
-                paths,
+                wanted_paths(paths, settings_of, common),
                 settings_of=settings_of,
                 jobs=common["jobs"],
                 cache_folder=cache_folder(common),
@@ -77,17 +84,18 @@ def lint_all(paths: Sequence[Path], settings_of: Callable[[Path], Settings], com
             )
 
 
-def _lint_stdin(settings_of: Callable[[Path], Settings], common: dict[str, Any]) -> FileResult:
+def _lint_stdin(settings_of: Callable[[Path], Settings], common: dict[str, Any]) -> Report:
     from graphmend_lint import engine
     from graphmend_lint.analysis.source import SourceError
 
     path = common["stdin_filename"] or Path("<stdin>")
     lint = linter_of(path, settings_of, common)
+    source = sys.stdin.buffer.read()
     try:
-        found = lint(sys.stdin.buffer.read(), path, settings_of(path))
+        result = engine.FileResult(path, tuple(lint(source, path, settings_of(path))))
     except SourceError as error:
-        return engine.FileResult(path, error=error.message)
-    return engine.FileResult(path, tuple(found))
+        result = engine.FileResult(path, error=error.message)
+    return engine.Report([result], {str(path): source})
 
 
 def linter_of(path: Path, settings_of: Callable[[Path], Settings], common: dict[str, Any]) -> Lint:
@@ -101,6 +109,15 @@ def linter_of(path: Path, settings_of: Callable[[Path], Settings], common: dict[
         return engine.lint_source(source, path, settings=settings, project=project)
 
     return lint
+
+
+def wanted_paths(
+    paths: Sequence[Path], settings_of: Callable[[Path], Settings], common: dict[str, Any]
+) -> Sequence[Path]:
+    """The paths without the excluded files among them, where that was asked for."""
+    if not common["force_exclude"]:
+        return paths
+    return [path for path in paths if path.is_dir() or not is_excluded(path, settings_of(path))]
 
 
 def is_stdin(paths: Sequence[Path]) -> bool:
@@ -128,6 +145,8 @@ def settings_for(common: dict[str, Any]) -> Callable[[Path], Settings]:
         if common["exclude"]:
             changes["exclude"] = (*found.exclude, *common["exclude"])
             changes["root"] = found.root or Path.cwd()
+        if common["report_unused_suppressions"]:
+            changes["report_unused_suppressions"] = True
         if common["confidence"]:
             changes["confidence"] = common["confidence"]
         return replace(found, **changes) if changes else found

@@ -17,7 +17,7 @@ def rules(as_json: bool) -> None:
     from graphmend_lint import registry
 
     with one_line_errors():
-        cards = registry.all_rules()
+        cards = registry.described()
     if as_json:
         click.echo(json.dumps([_card(card) for card in cards], indent=2))
         return

@@ -103,7 +103,7 @@ def _verify_request(entry: _Entry, fix_paths: tuple[Path, ...], unsafe_fixes: bo
     from graphmend_lint.verify.linter import LinterFixes
 
     table = entry.table
-    others = ("target", "name", "fix-path", "unsafe-fixes")
+    others = ("target", "name", "fix-path", "unsafe-fixes", "max-breaks")
     own = {name.replace("-", "_"): value for name, value in table.items() if name not in others}
     return Request(
         table["target"],

@@ -8,8 +8,8 @@ same arguments. Compiled, the predicate and what the message needs go into one o
 graph runs. Compiled code computes the arguments of the exception in any case, so they must be total. It also goes on
 tracing after the guard, and a compiler may run what follows first, so nothing that follows may be undefined on the
 data that the guard excludes; and a graph writes changes back at its end, which an exception does not reach, so
-nothing may have been changed before. In the function itself both are looked at. Callers and submodules share the
-graph and are not looked at yet: for that reason the fix is unsafe.
+nothing may have been changed before. In the function itself both are looked at. Other functions share the graph and
+are not looked at: for that reason the fix is unsafe.
 
 Messages in front of the `raise` are given the alarm as well. An `else` is moved out of the guard, an `elif` becomes an
 `if`: compiled code goes through the body of the guard in any case, and what follows it must not depend on that.

@@ -38,9 +38,9 @@ class BreakingCheck(rule.GraphRule):
     ## Fix safety
     Unsafe, and applied only with `--unsafe-fixes`. Eagerly `deferred(f)` is `f`. In compiled code the same check runs
     when the graph does, in the order of the program with other deferred calls, and raises the same exception with the
-    same message; the compiled function works afterwards. What is not shown: that nothing else in the graph changes
-    state before the check (that is lost when it raises) or indexes with what it checks (that may run first). The
-    check still synchronises with the GPU, as it did. Comments and layout stay.
+    same message; the compiled function works afterwards. It was shown, for the function itself, that nothing is changed
+    before the check and nothing after it indexes with what it tests. What is not shown: that no other function in the
+    graph does so. The check still synchronises with the GPU, as it did. Comments and layout stay.
 
     ## When no fix is offered
 

@@ -39,11 +39,11 @@ class TensorAssert(rule.GraphRule):
     ```
 
     ## Fix safety
-    Unsafe, and applied only with `--unsafe-fixes`, for the reasons that the page of GM301 gives: callers and submodules
-    share the graph and are not looked at. Eagerly the same AssertionError is raised on the same data, and under
+    Unsafe, and applied only with `--unsafe-fixes`, for the reasons that the page of GM301 gives: other functions share
+    the graph and are not looked at. Eagerly the same AssertionError is raised on the same data, and under
     `python -O` the check goes away as the assertion did. Compiled code raises it too, with the same message, when the
     graph runs. Several tensors joined by `and`, `or` and `not` become one test with `&`, `|` and `~` where each part is
-    known to be one boolean and can be computed in any case.
+    known to be one boolean and can be computed in any case. `trap-style = "async"` is explained there as well.
 
     ## When no fix is offered
 

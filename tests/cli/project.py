@@ -114,7 +114,7 @@ class Project:
             config._settings_of_folder,
             discovery.project_root,
             discovery.index_root,
-            index.index_for,
+            index.kept,
         ):
             remembered.cache_clear()
         result = _runner().invoke(cli.main, [str(arg) for arg in args], input=stdin, prog_name="graphmend")

@@ -7,7 +7,7 @@ import pytest
 from tests.cli.project import Project
 
 
-@pytest.mark.parametrize("command", [(), ("lint",), ("fix",), ("verify",), ("vendor",)])
+@pytest.mark.parametrize("command", [(), ("lint",), ("fix",), ("verify",), ("check",), ("explain",), ("vendor",)])
 def test_examples_stand_on_lines_of_their_own(project: Project, command: tuple[str, ...]) -> None:
     outcome = project.run(*command, "--help")
     assert outcome.code == 0

@@ -127,7 +127,7 @@ def test_no_rule_selected_in_the_configuration(three: Project) -> None:
 def test_rules(project: Project) -> None:
     outcome = project.run("rules")
     assert outcome.code == 0
-    every = ["GM101", "GM102", "GM104", *ALL, "GM301", "GM303"]
+    every = ["GM001", "GM101", "GM102", "GM104", *ALL, "GM301", "GM302", "GM303"]
     assert [line.split()[0] for line in outcome.lines] == every
     listed = project.run("rules", "--json").json
     assert [card["code"] for card in listed] == every

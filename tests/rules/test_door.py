@@ -237,3 +237,12 @@ def test_fixit_test(tmp_path: Path) -> None:
     assert shown.returncode == 0
     cases = sum(len(card.valid) + len(card.invalid) for card in registry.all_rules())
     assert f"Ran {cases} tests" in shown.stderr
+
+
+def test_comments_that_silence_nothing_are_left_to_the_command_line(path: Path) -> None:
+    (path.parent / "pyproject.toml").write_text("[tool.graphmend]\nreport-unused-suppressions = true\n")
+    config._settings_of_folder.cache_clear()
+    source = b"import torch\n\n\n@torch.compile\ndef f(x: torch.Tensor):  # noqa: GM202\n    print(x)\n    return x\n"
+    results, fixed = run(source, path)
+    assert [code for _, _, code in places(results)] == ["GM201"]
+    assert b"def f(x: torch.Tensor):  # noqa: GM202\n    deferred(print)(x)\n" in fixed

@@ -86,6 +86,8 @@ def test_any_other_target_stands_for_itself(asked: list[Request], tmp_path: Path
         ("calls = 0", "`calls` is a number of calls"),
         ("fix-path = 'src'", "`fix-path` is a list of paths"),
         ("timeout = -1", "`timeout` is a number"),
+        ("max-breaks = -1", "`max-breaks` is a number of breaks"),
+        ("max-breaks = true", "`max-breaks` is a number of breaks"),
     ],
 )
 def test_a_wrong_key_is_an_error_of_one_line(tmp_path: Path, line: str, says: str) -> None:
@@ -103,4 +105,4 @@ def test_every_option_has_a_key() -> None:
     from graphmend_lint.verify import Options
 
     names = {field.name.replace("_", "-") for field in fields(Options)}
-    assert names | {"target", "name", "fix-path", "unsafe-fixes"} == set(config.TARGET_KEYS)
+    assert names | {"target", "name", "fix-path", "unsafe-fixes", "max-breaks"} == set(config.TARGET_KEYS)
