@@ -52,9 +52,9 @@ class _Function(Checks):
                 self.check_place(here)
                 plan = self._plan(statement, here)
             except Obstacle as obstacle:
-                yield self._report(card, statement, None, obstacle)
+                yield self._report(card, statement, here.env, None, obstacle)
             else:
-                yield self._report(card, statement, plan, None)
+                yield self._report(card, statement, here.env, plan, None)
 
     # -- what Dynamo does --------------------------------------------------------------------------------------
 
@@ -99,9 +99,16 @@ class _Function(Checks):
 
     # -- reporting ---------------------------------------------------------------------------------------------
 
-    def _report(self, card: Card, statement: ast.Assert, plan: Plan | None, obstacle: Obstacle | None) -> Finding:
+    def _report(
+        self, card: Card, statement: ast.Assert, env: Env, plan: Plan | None, obstacle: Obstacle | None
+    ) -> Finding:
         breaks = card.breaks[:1]
         message = f"the assertion on `{self.text(statement.test)}` ends the graph ({breaks[0]})"
+        if isinstance(statement.msg, ast.Constant) and self._asks_one_tensor(statement.test, env):
+            # Dynamo hands the message to `torch._assert_async`, which takes a text only (2.13).
+            test = self.text(statement.test)
+            message = f"compiled code raises TypeError at the assertion on `{test}`: its message is no text"
+            breaks = ()
         decline = None
         if obstacle is not None:
             decline = self.decline(obstacle)

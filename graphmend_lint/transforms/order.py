@@ -161,6 +161,8 @@ class Ordered(Carrier):
         if name in _SETTERS or (isinstance(node.func, ast.Attribute) and node.func.attr in _MODES):
             return True
         into = any(keyword.arg == "out" and not self._is_own(keyword.value) for keyword in node.keywords)
+        if any(keyword.arg == "inplace" and not _is_false(keyword.value) for keyword in node.keywords):
+            return not node.args or not self._is_own(node.args[0])
         return in_place or into or self._changes_container(node.func) or self._counts_batches(node.func, name or "")
 
     def _changed(self, call: ast.Call) -> ast.expr | None:
@@ -262,6 +264,10 @@ def _sides(node: ast.Compare) -> Iterator[ast.expr]:
 
 def _binds(node: ast.Assign, name: str) -> bool:
     return any(isinstance(part, ast.Name) and part.id == name for target in node.targets for part in ast.walk(target))
+
+
+def _is_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and not node.value
 
 
 def _is_name(targets: Sequence[ast.expr], name: str) -> bool:
