@@ -14,6 +14,7 @@ tests like this one.
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -26,7 +27,9 @@ _MAKERS = frozenset({"torch.tensor", "torch.as_tensor"})
 _REDUCTIONS = frozenset({"max", "min", "sum"})
 #: Constants below it add up to less than int64 holds.
 _LARGEST = 2**31
-_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult)
+#: What a product may consist of: constants that make less than this, and so many sizes.
+_LARGEST_FACTOR = 2**12
+_MOST_SIZES = 2
 #: Statements that do nothing but bind names, look at values and raise.
 _PLAIN = (ast.Assign, ast.AnnAssign, ast.If, ast.Raise, ast.Expr, ast.Pass)
 
@@ -87,12 +90,24 @@ def _only_binding(function: Checks, name: str) -> ast.Assign | None:
         or name in (getattr(node, "name", None), getattr(node, "asname", None), getattr(node, "rest", None))
     ]
     bindings = (
-        [node for node in ast.walk(function.scope.node) if isinstance(node, ast.Assign) and stores[0] in ast.walk(node)]
+        [
+            node
+            for node in _own_nodes(function.scope.node)
+            if isinstance(node, ast.Assign) and stores[0] in ast.walk(node)
+        ]
         if len(stores) == 1
         else []
     )
     found = bindings[0] if len(bindings) == 1 and len(bindings[0].targets) == 1 else None
     return found if found is not None and stores[0] in _flat(found.targets[0]) else None
+
+
+def _own_nodes(function: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function, those of functions and classes in it left out."""
+    for child in ast.iter_child_nodes(function):
+        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            yield child
+            yield from _own_nodes(child)
 
 
 def _flat(target: ast.expr) -> Sequence[ast.expr]:
@@ -149,7 +164,7 @@ def _numbers(function: Checks, tensor: ast.expr, point: Point) -> ast.expr | Non
         maker = tensor
     if not isinstance(maker, ast.Call) or not _makes(function, maker) or len(maker.args) != 1:
         return None
-    if any(keyword.arg != "device" for keyword in maker.keywords):
+    if not all(keyword.arg == "device" and _is_device(keyword.value) for keyword in maker.keywords):
         return None
     given = maker.args[0]
     listed, first = given, made
@@ -167,6 +182,13 @@ def _numbers(function: Checks, tensor: ast.expr, point: Point) -> ast.expr | Non
     return given if _is_calm_between(function, first, made, point, tensor_name, names) else None
 
 
+def _is_device(node: ast.expr) -> bool:
+    """Whether a device is spelled out, or is that of a tensor."""
+    if isinstance(node, ast.Attribute):
+        return node.attr == "device" and isinstance(node.value, ast.Name)
+    return isinstance(node, ast.Constant)
+
+
 def _names_of(name: str, binding: ast.Assign) -> list[ast.expr]:
     """The target of an assignment if that is the name alone."""
     return [target for target in binding.targets if isinstance(target, ast.Name) and target.id == name]
@@ -178,24 +200,41 @@ def _reads(function: Checks, name: str) -> int:
 
 
 def _is_size(function: Checks, node: ast.expr) -> bool:
-    """Whether an expression is made of the sizes of tensors and of small constants, without any call but `len`."""
+    """Whether an expression is made of the sizes of tensors and of small constants, and cannot be large."""
+    factors = list(_factors(node))
+    if len(factors) > 1:
+        values = [factor.value for factor in factors if isinstance(factor, ast.Constant)]
+        constants = [value for value in values if type(value) is int]
+        if len(constants) < len(values) or abs(math.prod(constants)) >= _LARGEST_FACTOR:
+            return False
+        if len(factors) - len(constants) > _MOST_SIZES:
+            return False
+        return all(_is_size(function, factor) for factor in factors)
     if isinstance(node, ast.Constant):
         return type(node.value) is int and abs(node.value) < _LARGEST
     if isinstance(node, ast.BinOp):
         both = _is_size(function, node.left) and _is_size(function, node.right)
-        return both and isinstance(node.op, _ARITHMETIC)
+        return both and isinstance(node.op, (ast.Add, ast.Sub))
     if isinstance(node, ast.Subscript):
         return (
             isinstance(node.slice, ast.Constant) and type(node.slice.value) is int and _is_shape(function, node.value)
         )
-    if not isinstance(node, ast.Name):
-        return False
-    binding = _only_binding(function, node.id)
+    binding = _only_binding(function, node.id) if isinstance(node, ast.Name) else None
     if binding is None:
         return False
     if isinstance(binding.targets[0], ast.Tuple):
         return _is_shape(function, binding.value)
-    return _is_size(function, binding.value)
+    # A product in a name counts as one size here: it may not be a factor again.
+    return _is_size(function, binding.value) and not isinstance(binding.value, ast.BinOp)
+
+
+def _factors(node: ast.expr) -> Iterator[ast.expr]:
+    """The factors of a product; the node itself where it is none."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        yield from _factors(node.left)
+        yield from _factors(node.right)
+    else:
+        yield node
 
 
 def _is_shape(function: Checks, node: ast.expr) -> bool:
@@ -227,7 +266,7 @@ def _is_calm_between(
         return False
     if any(isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load) for node in nodes):
         return False
-    if names and any(isinstance(node, ast.Call) and not _only_looks(function, node) for node in nodes):
+    if any(isinstance(node, ast.Call) and not _only_looks(function, node) for node in nodes):
         return False
     reduced = (_reduced(function, node) for node in nodes if isinstance(node, ast.Call))
     looked_at = [pair[1] for pair in reduced if pair is not None]
@@ -236,7 +275,8 @@ def _is_calm_between(
 
 
 def _only_looks(function: Checks, node: ast.Call) -> bool:
-    """Whether a call makes a tensor, reduces one, or makes an exception: it changes no size."""
+    """Whether a call makes a tensor, reduces one, or makes an exception: it runs nothing else, and changes nothing."""
     if _makes(function, node) or _reduced(function, node) is not None:
         return True
-    return (function.facts.bindings.qualified(node.func, function.scope) or "").startswith("builtins.")
+    name = function.facts.bindings.qualified(node.func, function.scope) or ""
+    return name.startswith("builtins.") and name.endswith(("Error", "Exception"))

@@ -11,18 +11,20 @@ import ast
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from graphmend_lint.analysis.effects import is_text_format
+from graphmend_lint.analysis.effects import is_text, is_text_format
 from graphmend_lint.analysis.names import dotted
 from graphmend_lint.analysis.uses import consumes
-from graphmend_lint.analysis.values import Env, Point
+from graphmend_lint.analysis.values import Env, Point, Walk
 from graphmend_lint.findings import Reason
 from graphmend_lint.transforms.carry import Carrier, Obstacle
+from graphmend_lint.transforms.predicate import read_names
 
 #: Operations that are undefined, or crash on a GPU, for some elements of their arguments.
 _PARTIAL = frozenset(
     {
         "bincount",
         "cholesky",
+        "divmod",
         "embedding",
         "ctc_loss",
         "embedding_bag",
@@ -30,6 +32,8 @@ _PARTIAL = frozenset(
         "multilabel_margin_loss",
         "cross_entropy",
         "nll_loss",
+        "floor_divide",
+        "fmod",
         "gather",
         "index_add",
         "index_add_",
@@ -48,6 +52,7 @@ _PARTIAL = frozenset(
         "multinomial",
         "bernoulli",
         "one_hot",
+        "remainder",
         "repeat_interleave",
         "scatter",
         "scatter_",
@@ -118,25 +123,23 @@ class Ordered(Carrier):
         self._check_what_follows(check, tests, point)
 
     def _check_what_follows(self, check: ast.stmt, tests: Sequence[ast.expr], point: Point) -> None:
-        tested = self._related({part.id for test in tests for part in ast.walk(test) if isinstance(part, ast.Name)})
+        tested = self._related({name for test in tests for name in _read(test)})
         for part in self._after(check, point):
-            if self._is_partial(part):
-                used = {n.id for n in ast.walk(part) if isinstance(n, ast.Name)}
-                if used & tested:
-                    raise Obstacle(Reason.GUARD_PROTECTS, f"line {part.lineno} relies on the guard")
+            if self._is_partial(part) and tested.intersection(_read(part)):
+                raise Obstacle(Reason.GUARD_PROTECTS, f"line {part.lineno} relies on the guard")
 
     def _related(self, names: set[str]) -> set[str]:
         """The names whose values depend on those of `names`, or the other way round, by the function's assignments."""
         binders = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.For, ast.withitem)
         nodes = (node for node in ast.walk(self.scope.node) if isinstance(node, binders))
-        ties = [{part.id for part in _header_names(node)} for node in nodes]
+        ties = [{name for part in _header_parts(node) for name in _read(part)} for node in nodes]
         related, size = set(names), 0
         while size != len(related):
             size = len(related)
             for tie in ties:
-                if tie & related - {"self"}:
+                if tie & related:
                     related |= tie
-        return related - {"self"}
+        return related
 
     def _check_what_precedes(self, tests: Sequence[ast.expr], point: Point) -> None:
         loop = _outer_loop(point)
@@ -237,22 +240,45 @@ class Ordered(Carrier):
         if isinstance(part, ast.Call):
             last = (dotted(part.func) or "").rpartition(".")[2]
             method = part.func.attr if isinstance(part.func, ast.Attribute) else last
-            return method in _PARTIAL and not is_text_format(part)
+            rounds = any(keyword.arg == "rounding_mode" for keyword in part.keywords)
+            return (method in _PARTIAL or rounds) and not is_text_format(part)
+        if isinstance(part, ast.BinOp):
+            return part in self._divisions
         return isinstance(part, ast.Subscript) and not _is_plain_index(part.slice)
 
+    @cached_property
+    def _divisions(self) -> set[ast.BinOp]:
+        """The divisions of tensors that raise for a zero where these hold integers."""
+        found: set[ast.BinOp] = set()
+        for point in Walk(self.values).points():
+            headers = (part for part in ast.iter_child_nodes(point.statement) if isinstance(part, ast.expr))
+            nodes = (node for header in headers for node in ast.walk(header))
+            divisions = (node for node in nodes if isinstance(node, ast.BinOp) and _divides(node))
+            found.update(node for node in divisions if self.values.of(node, dict(point.env)).kind != "static")
+        return found
 
-def _header_names(node: ast.AST) -> Iterator[ast.Name]:
-    """The names in an assignment, or in the head of a `for` or `with`, without those of functions that are called."""
+
+def _header_parts(node: ast.AST) -> Iterator[ast.expr]:
+    """The names and attributes in an assignment, or in the head of a `for` or `with`, without functions called."""
     parts = [node.target, node.iter] if isinstance(node, ast.For) else [node]
     stack: list[ast.AST] = list(parts)
     while stack:
         part = stack.pop()
-        if isinstance(part, ast.Name):
+        if isinstance(part, (ast.Name, ast.Attribute)):
             yield part
         elif isinstance(part, ast.Call) and dotted(part.func) and "." not in (dotted(part.func) or ""):
             stack.extend([*part.args, *part.keywords])
         else:
             stack.extend(ast.iter_child_nodes(part))
+
+
+def _read(node: ast.AST) -> Iterator[str]:
+    """The names that a node reads; of `self`, its attributes (`self.x`)."""
+    return (name for name in read_names(node) if name != "self" and ("." not in name or name.startswith("self.")))
+
+
+def _divides(node: ast.BinOp) -> bool:
+    return isinstance(node.op, (ast.FloorDiv, ast.Mod)) and not is_text(node.left)
 
 
 def _sides(node: ast.Compare) -> Iterator[ast.expr]:

@@ -43,7 +43,8 @@ class TensorAssert(rule.GraphRule):
     the graph and are not looked at. Eagerly the same AssertionError is raised on the same data, and under
     `python -O` the check goes away as the assertion did. Compiled code raises it too, with the same message, when the
     graph runs. Several tensors joined by `and`, `or` and `not` become one test with `&`, `|` and `~` where each part is
-    known to be one boolean and can be computed in any case. `trap-style = "async"` is explained there as well.
+    known to be one boolean and can be computed in any case. `trap-style = "async"` is explained there as well;
+    `python -O` does not take such a check away.
 
     ## When no fix is offered
 

@@ -44,8 +44,8 @@ class TensorGuard(rule.GraphRule):
     computed in any case, that no handler of a `try` around the guard is missed, and, for the function itself, that
     nothing is changed before the guard and nothing after it indexes with what the guard tests. Other functions share
     the graph and are not looked at: what they change before the guard is lost when it raises, and an operation that the
-    guard protects may run first. On a GPU the check costs one synchronisation, as it did before. Comments and layout
-    stay.
+    guard protects may run first. An error that tracing itself finds behind the guard (shapes that do not fit) comes
+    first, too. On a GPU the check costs one synchronisation, as it did before. Comments and layout stay.
 
     Messages in front of the exception are given the alarm too. What stands under `else` moves behind the guard, an
     `elif` becomes an `if`. Several tensors joined by `and`, `or` and `not` become one test with `&`, `|` and `~`, and
@@ -54,9 +54,9 @@ class TensorGuard(rule.GraphRule):
     A test of a tensor that was made of sizes just before (`torch.tensor([height, width]).sum() != n`) is a test that
     Python can make while tracing: it becomes one (`sum([height, width]) != n`), and that fix is safe.
 
-    With `trap-style = "async"` the guard becomes `torch._assert_async(...)`. That needs no runtime and does not wait for
-    the GPU, but it raises RuntimeError in place of the exception, eagerly too, and on a GPU its message is lost and
-    the process cannot go on.
+    With `trap-style = "async"` the guard becomes `torch._assert_async(...)`. That needs no runtime and does not wait
+    for the GPU, but it raises RuntimeError in place of the exception, eagerly too, and on a GPU its message is lost
+    and the process cannot go on.
 
     ## When no fix is offered
 
