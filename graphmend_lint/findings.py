@@ -59,7 +59,7 @@ class Reason(str, Enum):
 
 ADVICE: dict[Reason, str] = {
     Reason.ARGUMENT_UNKNOWN: "annotate it, or pass a constant, a shape or a tensor",
-    Reason.ARGUMENT_READS_DATA: "pass the tensor itself; it is formatted when the graph runs",
+    Reason.ARGUMENT_READS_DATA: "pass the tensor, or `t.item()` and nothing more; both are read when the graph runs",
     Reason.ARGUMENT_CALLS_UNKNOWN: "compute it before the call, outside the compiled region",
     Reason.STAR_ARGUMENTS: "spell the arguments out",
     Reason.KEYWORD_NOT_CARRIED: "drop the keyword, or move the call out of the compiled region",
@@ -178,6 +178,8 @@ class Edit:
       "wrap"       the callee at `span` becomes `NAME(callee)`; NAME is `detail` (`deferred`, `late`, or the alarm)
       "format"     the f-string or `.format` call at `span` becomes `formatted(template, ...)`
       "percent"    the `template % values` at `span` becomes `percent(template, values)`
+                   (in both, fields such as `t.item()` become `item(t)`: `detail` names these methods)
+      "read"       the `t.item()` at `span` becomes `item(t)`; `detail` is the method
       "when"       the test of an `if` at `span`, or its last part, becomes `detail := when(test)`
       "unless"     likewise for `not test`: `detail := unless(test)`
                    (of both, `value` is what is handed over where that is not the test)

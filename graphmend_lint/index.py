@@ -126,7 +126,9 @@ class Index:
 
 _MESSAGES = frozenset({"critical", "debug", "error", "exception", "fatal", "info", "log", "warn", "warning", "write"})
 #: Names that our own fixes bring in: they reach nothing.
-_OWN_NAMES = frozenset({"deferred", "fail", "fail_from", "formatted", "late", "percent", "unless", "when"})
+_OWN_NAMES = frozenset(
+    {"deferred", "fail", "fail_from", "formatted", "item", "late", "percent", "tolist", "unless", "when"}
+)
 
 
 def _same_regions(old: ModuleSummary, new: ModuleSummary) -> bool:

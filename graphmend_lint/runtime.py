@@ -4,6 +4,7 @@
     deferred(logger).warning("n is %d", n)             # was: logger.warning("n is %d", n)
     if alarm := when(torch.isnan(x).any()):            # was: if torch.isnan(x).any():
         alarm(logger).warning("nan in x")              #          logger.warning("nan in x")
+    deferred(print)("loss", item(loss))                # was: print("loss", loss.item())
     if alarm := unless(mask.all()):                    # was: if not mask.all():
         alarm(fail)(ValueError, "masked")              #          raise ValueError("masked")
 
@@ -60,7 +61,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-__all__ = ["deferred", "fail", "fail_from", "formatted", "late", "percent", "unless", "when"]
+__all__ = ["deferred", "fail", "fail_from", "formatted", "item", "late", "percent", "tolist", "unless", "when"]
 
 # The number changes with the form of the payload: copies of this file with equal numbers share one op.
 _NAMESPACE, _OP = "graphmend", "call_v2"
@@ -146,6 +147,16 @@ def fail_from(cause: Any, exception: Any, /, *args: Any, **kwargs: Any) -> None:
     raise (exception(*args, **kwargs) if args or kwargs else exception) from cause
 
 
+def item(tensor: Any, /) -> Any:
+    """`tensor.item()`, as an argument of a deferred call: read when the graph runs."""
+    return _Reading(tensor, "item") if _is_traced(tensor) else tensor.item()
+
+
+def tolist(tensor: Any, /) -> Any:
+    """`tensor.tolist()`, as an argument of a deferred call: read when the graph runs."""
+    return _Reading(tensor, "tolist") if _is_traced(tensor) else tensor.tolist()
+
+
 def formatted(template: str, /, *values: Any, **named: Any) -> Any:
     """A text as `str.format` makes it, for a deferred call: if traced, made when the graph runs."""
     if not _traces():
@@ -174,6 +185,10 @@ def _constant(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _traces() -> bool:
     return _EMIT is not None and torch.compiler.is_compiling()
+
+
+def _is_traced(value: Any) -> bool:
+    return _traces() and isinstance(value, torch.Tensor) and value.device.type != "meta"
 
 
 def _handle(target: Any, predicates: tuple[Any, ...]) -> Any:
@@ -303,6 +318,17 @@ class _Late:
         return bool(answer) is not self._gm_negated
 
 
+class _Reading:
+    """The data of a tensor, as Python is to have it: `tensor.item()` or `tensor.tolist()`, when the graph runs."""
+
+    def __init__(self, tensor: Any, method: str) -> None:
+        self._gm_tensor = tensor
+        self._gm_method = method
+
+    def read(self) -> Any:
+        return getattr(self._gm_tensor, self._gm_method)()
+
+
 class _Text:
     """A text that is formatted when the graph runs, or at once if anything but a deferred call wants it.
 
@@ -366,6 +392,8 @@ def _resolved(value: Any) -> Any:
     """`value` with texts formatted, for a call that is made directly."""
     if isinstance(value, _Text):
         return str(value)
+    if isinstance(value, _Reading):
+        return value.read()
     if type(value) is tuple:
         return tuple([_resolved(item) for item in value])
     if type(value) is list:
@@ -453,6 +481,9 @@ def _carry(value: Any, tensors: list[Any], ints: list[Any]) -> tuple[Any, ...] |
         return _carry_tensor(value, tensors, ints)
     if isinstance(value, _Text):
         return _carry_text(value, tensors, ints)
+    if isinstance(value, _Reading):
+        spec = _carry_tensor(value._gm_tensor, tensors, ints)
+        return None if spec is None else ("reading", value._gm_method, spec)
     kind = type(value)
     if isinstance(value, (bool, torch.SymBool)):
         if _is_static(value):
@@ -901,6 +932,9 @@ class _Rebuild:
         if parameter:
             return torch.nn.Parameter(tensor, requires_grad=leaf)
         return tensor.requires_grad_() if leaf else tensor
+
+    def _reading(self, method: str, tensor: list[Any]) -> Any:
+        return getattr(self(tensor), method)()
 
     def _int(self) -> int:
         return next(self.ints)

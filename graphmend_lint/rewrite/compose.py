@@ -219,6 +219,9 @@ def _check_fix(fix: Fix, found: Located, page: layout.Page) -> None:
         elif edit.kind in ("when", "unless"):
             _check_test(edit, found)
             _check_value(edit, found.expressions[edit.span], found, page)
+        elif edit.kind == "read":
+            if express.method_read(found.expressions[edit.span]) != edit.detail:
+                raise Refused(f"no data is read at line {edit.span.line}")
         elif edit.kind in ("format", "percent"):
             _check_text(edit, found.expressions[edit.span], page)
         else:
@@ -429,6 +432,7 @@ class _Composer(cst.CSTTransformer):
         self.texts: dict[cst.CSTNode, tuple[Edit, bool]] = {}
         self.tests: dict[cst.CSTNode, Edit] = {}
         self.questions: dict[cst.CSTNode, str] = {}
+        self.readings: dict[cst.CSTNode, str] = {}
         self.raises: dict[cst.CSTNode, Edit] = {}
         self.guards: dict[cst.CSTNode, str] = {}
         self.unnested: set[cst.CSTNode] = set()
@@ -451,6 +455,8 @@ class _Composer(cst.CSTTransformer):
                     self.absorbed |= made.absorbed
                 elif edit.kind == "choose":
                     self._choose(found.expressions[edit.span], select.chosen(edit, found, page), found)
+                elif edit.kind == "read":
+                    self.readings[found.expressions[edit.span]] = self.local(edit.detail)
                 elif edit.kind in ("fail", "fail-from"):
                     self.raises[found.statements[edit.span]] = edit
                 elif edit.kind == "unnest":
@@ -511,6 +517,8 @@ class _Composer(cst.CSTTransformer):
                 updated = self._text(updated, *self.texts[original])
             if original in self.sites and isinstance(updated, cst.Call):
                 updated = self._site(updated, *self.sites[original])
+            if original in self.readings and isinstance(updated, cst.BaseExpression):
+                return express.read(self.readings[original], updated)
             if original in self.questions and isinstance(updated, cst.BaseExpression):
                 return express.wrapped(self.questions[original], updated)
             if original in self.tests and isinstance(updated, cst.BaseExpression):
@@ -547,7 +555,8 @@ class _Composer(cst.CSTTransformer):
     ) -> cst.BaseExpression:
         make = express.formatted if edit.kind == "format" else express.percent
         name = "formatted" if edit.kind == "format" else "percent"
-        return make(self.local(name), node, edit.span, self.page, refit=not one_line, indent=indent)
+        made = make(self.local(name), node, edit.span, self.page, refit=not one_line, indent=indent)
+        return express.with_readings(made, {method: self.local(method) for method in edit.detail.split()})
 
     def _alarm(self, node: cst.BaseExpression, edit: Edit) -> cst.NamedExpr:
         made = self._named(node, edit, edit.kind, len("if "))

@@ -4,7 +4,8 @@ when(test)`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import libcst as cst
 
@@ -17,6 +18,39 @@ _SPACE = cst.SimpleWhitespace(" ")
 def wrapped(name: str, callee: cst.BaseExpression) -> cst.Call:
     """`name(callee)`."""
     return layout.call(name, [layout.bare(callee)])
+
+
+def method_read(node: cst.BaseExpression) -> str | None:
+    """The method of an expression such as `t.item()`."""
+    if isinstance(node, cst.Call) and not node.args and isinstance(node.func, cst.Attribute):
+        return node.func.attr.value
+    return None
+
+
+def read(name: str, node: cst.BaseExpression) -> cst.BaseExpression:
+    """`t.item()` as `name(t)`."""
+    assert isinstance(node, cst.Call)
+    assert isinstance(node.func, cst.Attribute)
+    return node.with_changes(func=cst.Name(name), args=[cst.Arg(layout.bare(node.func.value))])
+
+
+def with_readings(node: cst.BaseExpression, names: Mapping[str, str]) -> cst.BaseExpression:
+    """`formatted(template, t.item())`, or `percent(template, (t.item(),))`, with the readings of data in `names`."""
+    if not names or not isinstance(node, cst.Call):
+        return node
+    return node.with_changes(args=[node.args[0], *(_with_reading(arg, names) for arg in node.args[1:])])
+
+
+_Part = TypeVar("_Part", cst.Arg, cst.BaseElement)
+
+
+def _with_reading(part: _Part, names: Mapping[str, str]) -> _Part:
+    value = part.value
+    if isinstance(value, cst.Tuple) and isinstance(part, cst.Arg):
+        value = value.with_changes(elements=[_with_reading(element, names) for element in value.elements])
+    elif (method := method_read(value)) in names and method is not None:
+        value = read(names[method], value)
+    return part.with_changes(value=value)
 
 
 def formatted(

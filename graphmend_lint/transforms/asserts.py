@@ -18,8 +18,8 @@ from graphmend_lint.analysis.facts import FileFacts, Interest
 from graphmend_lint.analysis.values import Env, Point, Walk
 from graphmend_lint.findings import Edit, Finding, Plan, Reason
 from graphmend_lint.transforms import checks
-from graphmend_lint.transforms.carry import Card, Obstacle
-from graphmend_lint.transforms.checks import Checks, Options, Test, imports_of, is_not
+from graphmend_lint.transforms.carry import Card, Obstacle, imports_of
+from graphmend_lint.transforms.checks import Checks, Options, Test, is_not
 
 #: Reasons that this transformation gives; the rules' pages list them.
 REASONS = tuple(reason for reason in checks.REASONS if reason is not Reason.STAR_ARGUMENTS)

@@ -21,8 +21,21 @@ from graphmend_lint.findings import ADVICE, Decline, Edit, Reason
 #: What the fix of a check rests on without proof.
 NOT_PROVEN = "unsafe: other functions in the graph may change state before it, or index with what it guards"
 
-#: What an edit of a text needs from the runtime.
-IMPORTS = {"format": "formatted", "percent": "percent"}
+#: Methods of a tensor that give Python its data, which the runtime reads when the graph runs.
+_READINGS = frozenset({"item", "tolist"})
+#: What edits need from the runtime.
+_NEEDS = {"format": "formatted", "percent": "percent", "fail": "fail", "fail-from": "fail_from"}
+
+
+def imports_of(edits: Iterable[Edit]) -> set[str]:
+    """The names of the runtime that the edits of arguments, and of `raise`, need."""
+    names: set[str] = set()
+    for edit in edits:
+        if edit.kind in _NEEDS:
+            names.add(_NEEDS[edit.kind])
+        if edit.kind in ("format", "percent", "read"):
+            names.update(edit.detail.split())
+    return names
 
 
 class Card(Protocol):
@@ -109,6 +122,8 @@ class Carrier:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and is_text(node.left):
             parts = list(node.right.elts) if isinstance(node.right, ast.Tuple) else [node.right]
             return self._text_of(parts, "percent", node, env)
+        if (reading := self._reading(node, env)) is not None:
+            return [Edit("read", self.facts.source.span(node), reading)]
         value = self.carried_value(node, env)
         if value.type == "str" and (value.symbolic or value.kind == "tensor"):
             raise Obstacle(
@@ -120,10 +135,20 @@ class Carrier:
     def _text_of(self, parts: list[ast.expr], kind: str, node: ast.expr, env: Env) -> list[Edit]:
         """A text with fields: left as it is where each field is a constant of the trace, formatted later otherwise."""
         late = False
+        readings = set()
         for part in parts:
+            if (reading := self._reading(part, env)) is not None:
+                readings.add(reading)
+                continue
             value = self.carried_value(part, env)
             late = late or value.symbolic or value.kind == "tensor"
-        return [Edit(kind, self.facts.source.span(node))] if late else []
+        return [Edit(kind, self.facts.source.span(node), " ".join(sorted(readings)))] if late or readings else []
+
+    def _reading(self, node: ast.expr, env: Env) -> str | None:
+        """The method of `t.item()` or `t.tolist()`, where that is the whole expression and `t` is carried."""
+        if not is_reading(node) or not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            return None
+        return node.func.attr if self.carried_value(node.func.value, env).kind == "tensor" else None
 
     def _check_order(self, fields: list[ast.expr]) -> None:
         """An f-string turns each field into text before it computes the next; `formatted` computes all first."""
@@ -190,6 +215,7 @@ class Carrier:
         read = {n.value.id for n in nodes if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)}
         present = {name: replace(env[name], optional=False, unbound=False) for name in read if name in env}
         known = {ast.dump(n) for n in nodes if isinstance(n, ast.Call) and self._leaves_alone(n)}
+        arguments = [_carried_part(argument) for argument in arguments]
         return all(
             is_total(argument, self.values, {**env, **present})
             or is_total(_without(argument, known), self.values, {**env, **present})
@@ -212,6 +238,29 @@ class Carrier:
         while name in taken or name in self.facts.summary.assigned or name in self.facts.summary.imports:
             name, number = f"{wish}_{number}", number + 1
         return name
+
+
+def is_reading(node: ast.expr) -> bool:
+    """Whether an expression is `x.item()` or `x.tolist()`."""
+    plain = isinstance(node, ast.Call) and not node.args and not node.keywords
+    return plain and isinstance(node.func, ast.Attribute) and node.func.attr in _READINGS  # type: ignore[attr-defined]
+
+
+def _carried_part(argument: ast.expr) -> ast.expr:
+    """What is computed of an argument in any case: of `x.item()`, alone or as a field of a text, only `x`."""
+    made = _Receivers().visit(copy.deepcopy(argument))
+    assert isinstance(made, ast.expr)
+    return made
+
+
+class _Receivers(ast.NodeTransformer):
+    """Puts the tensor in the place of each reading of its data."""
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        if is_reading(node) and isinstance(node.func, ast.Attribute):
+            return node.func.value
+        self.generic_visit(node)
+        return node
 
 
 def _without(node: ast.expr, known: set[str]) -> ast.expr:

@@ -17,7 +17,7 @@ from graphmend_lint.analysis.names import dotted
 from graphmend_lint.analysis.tensors import Tensors
 from graphmend_lint.analysis.values import Env
 from graphmend_lint.findings import Built, Edit, Piece, Reason
-from graphmend_lint.transforms.carry import IMPORTS, NOT_PROVEN, Obstacle
+from graphmend_lint.transforms.carry import NOT_PROVEN, Obstacle
 from graphmend_lint.transforms.order import Ordered
 from graphmend_lint.transforms.predicate import Predicates
 
@@ -219,12 +219,6 @@ class Checks(Ordered):
         return Edit(
             "async", self.facts.source.span(check), self.spelling("torch", "_assert_async"), value=Built("call", parts)
         )
-
-
-def imports_of(edits: list[Edit]) -> set[str]:
-    """The names of the runtime that the edits of arguments and of `raise` need."""
-    needs = {**IMPORTS, "fail": "fail", "fail-from": "fail_from"}
-    return {needs[edit.kind] for edit in edits if edit.kind in needs}
 
 
 def is_not(node: ast.AST) -> bool:

@@ -23,7 +23,7 @@ from graphmend_lint.analysis.facts import FileFacts, FunctionFacts, Interest
 from graphmend_lint.analysis.names import dotted
 from graphmend_lint.analysis.values import Env, Point, Value
 from graphmend_lint.findings import Edit, Finding, Fix, Plan, Reason
-from graphmend_lint.transforms.carry import IMPORTS, NOT_PROVEN, Card, Obstacle
+from graphmend_lint.transforms.carry import NOT_PROVEN, Card, Obstacle, imports_of
 from graphmend_lint.transforms.messages import CHECKS, Messages, Site
 from graphmend_lint.transforms.order import Ordered
 
@@ -147,7 +147,7 @@ class _Function(Messages, Ordered):
             raise Obstacle(Reason.TARGET_TORCH_TOO_OLD, "target-torch is older than 2.11")
         edits = self.arguments(site, point.env)
         source = self.facts.source
-        names = {IMPORTS[edit.kind] for edit in edits}
+        names = imports_of(edits)
         if branch is not None:
             edits = [Edit("when", source.span(branch.test), self.alarm), *edits]
             edits.append(Edit("wrap", source.span(site.target), self.alarm))

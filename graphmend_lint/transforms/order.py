@@ -16,7 +16,7 @@ from graphmend_lint.analysis.names import dotted
 from graphmend_lint.analysis.uses import consumes
 from graphmend_lint.analysis.values import Env, Point, Walk
 from graphmend_lint.findings import Reason
-from graphmend_lint.transforms.carry import Carrier, Obstacle
+from graphmend_lint.transforms.carry import Carrier, Obstacle, is_reading
 from graphmend_lint.transforms.predicate import read_names
 
 #: Operations that are undefined, or crash on a GPU, for some elements of their arguments.
@@ -229,9 +229,10 @@ class Ordered(Carrier):
         own = check.body if isinstance(check, ast.If) else [check]
         first = loop.lineno if loop else (own[-1].end_lineno or check.lineno) + 1
         inside = {node for statement in own for node in ast.walk(statement)}
-        # A number that is only compared sizes or indexes nothing.
+        # A number that is only compared, or shown where something fails, sizes or indexes nothing.
         comparisons = (node for node in ast.walk(self.scope.node) if isinstance(node, ast.Compare))
         inside.update(side for comparison in comparisons for side in _sides(comparison))
+        inside.update(node for message in _messages(self.scope.node) for node in ast.walk(message) if _reads(node))
         for node in ast.walk(self.scope.node):
             if isinstance(node, ast.expr) and node.lineno >= first and node not in inside:
                 yield node
@@ -275,6 +276,19 @@ def _header_parts(node: ast.AST) -> Iterator[ast.expr]:
 def _read(node: ast.AST) -> Iterator[str]:
     """The names that a node reads; of `self`, its attributes (`self.x`)."""
     return (name for name in read_names(node) if name != "self" and ("." not in name or name.startswith("self.")))
+
+
+def _messages(function: ast.AST) -> Iterator[ast.AST]:
+    """What is computed only when an exception is raised."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Raise):
+            yield node
+        elif isinstance(node, ast.Assert) and node.msg is not None:
+            yield node.msg
+
+
+def _reads(node: ast.AST) -> bool:
+    return isinstance(node, ast.expr) and is_reading(node)
 
 
 def _divides(node: ast.BinOp) -> bool:

@@ -25,8 +25,8 @@ from graphmend_lint.analysis.values import Env, Point, Walk
 from graphmend_lint.findings import Decline, Edit, Finding, Fix, Plan, Reason
 from graphmend_lint.transforms import checks
 from graphmend_lint.transforms import disguise as disguises
-from graphmend_lint.transforms.carry import Card, Obstacle
-from graphmend_lint.transforms.checks import Checks, Options, imports_of
+from graphmend_lint.transforms.carry import Card, Obstacle, imports_of
+from graphmend_lint.transforms.checks import Checks, Options
 from graphmend_lint.transforms.disguise import Disguise
 from graphmend_lint.transforms.messages import CHECKS, Messages
 

@@ -131,7 +131,7 @@ class PrintCall(rule.GraphRule):
 
             @torch.compile
             def step(x: torch.Tensor) -> torch.Tensor:
-                print("largest", x.max().item())
+                print("largest", x.max().item() * 2)
                 return x + 1
             """
         ),

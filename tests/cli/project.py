@@ -44,7 +44,7 @@ class Head(nn.Module):
 """
 
 #: One finding without a fix, in line 7: the text is made of tensor data.
-DECLINED = MODEL.replace("x.shape", "x.sum().item()")
+DECLINED = MODEL.replace("x.shape", "x.sum().item() * 2")
 
 CLEAN = "def double(x: int) -> int:\n    return 2 * x\n"
 

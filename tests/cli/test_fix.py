@@ -36,7 +36,7 @@ def test_what_is_left(project: Project) -> None:
 
 
 def test_what_is_left_is_placed_in_the_fixed_file(project: Project) -> None:
-    project.write("model.py", compiled('print("fixed")', 'print("left", x.sum().item())'))
+    project.write("model.py", compiled('print("fixed")', 'print("left", x.sum().item() * 2)'))
     outcome = project.run("fix")
     assert outcome.lines[0].startswith("model.py:11:5: GM201 ")
     assert project.read("model.py").split("\n")[10].strip().startswith('print("left"')

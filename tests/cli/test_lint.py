@@ -164,7 +164,7 @@ def test_every_finding_has_every_field(project: Project) -> None:
         "mixed.py",
         compiled(
             'print("safe", x.shape)',
-            'logger.info("declined %s", x.sum().item())',
+            'logger.info("declined %s", x.sum().item() * 2)',
             'warnings.warn("safe")',
             "if torch.isnan(x).any():",
             '    logger.warning("alarm")',

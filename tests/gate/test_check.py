@@ -55,7 +55,7 @@ def test_update_writes_what_is_there(project: Project) -> None:
             "code": "GM201",
             "content": "",
             "count": 1,
-            "text": 'print("shape", x.sum().item())',
+            "text": 'print("shape", x.sum().item() * 2)',
         },
         {
             "path": "src/model.py",

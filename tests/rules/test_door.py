@@ -40,7 +40,7 @@ class Model(nn.Module):
             logger.warning("nan")
             print(x)
         logger.info(f"mean {x.mean()}")
-        logger.info("item %s", x.sum().item())
+        logger.info("item %s", x.sum().item() * 2)
         print("quiet")  # lint-ignore: GM201
         logger.info("quiet")  # lint-ignore[GM202]
         return x

@@ -97,7 +97,10 @@ def test_eager_calls_are_the_calls_themselves() -> None:
     assert runtime.formatted("{} {:.1f} {!r} {k}", *values, k=1) == "{} {:.1f} {!r} {k}".format(*values, k=1)
     assert runtime.percent("%s %d", (1, 2)) == "1 2"
     assert runtime.percent("%s", X) == str(X)
-    assert runtime.__all__ == ["deferred", "fail", "fail_from", "formatted", "late", "percent", "unless", "when"]
+    assert runtime.__all__ == [
+        *("deferred", "fail", "fail_from", "formatted", "item", "late"),
+        *("percent", "tolist", "unless", "when"),
+    ]
 
 
 def test_eager_cost_is_negligible() -> None:
