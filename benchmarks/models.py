@@ -198,13 +198,74 @@ def clap() -> Target:
     return ClapModel(config), [inputs]
 
 
+def chronos() -> Target:
+    """The model of the package chronos-forecasting; its encoder and its decoder are stacks of T5."""
+    from chronos.chronos_bolt import ChronosBoltModelForForecasting
+    from transformers import T5Config
+
+    config = T5Config(
+        d_model=HIDDEN,
+        d_kv=HIDDEN // HEADS,
+        d_ff=FFN,
+        num_layers=LAYERS,
+        num_heads=HEADS,
+        decoder_start_token_id=0,
+        chronos_config={
+            "context_length": POSITIONS,
+            "prediction_length": TOKENS,
+            "input_patch_size": 8,
+            "input_patch_stride": 8,
+            "quantiles": [0.1, 0.5, 0.9],
+            "use_reg_token": True,
+        },
+    )
+    return ChronosBoltModelForForecasting(config), [{"context": torch.randn(1, POSITIONS)}]
+
+
 def molformer() -> Target:
     """The paper's model is code from the hub: this is one of our own with its guard."""
-    from benchmarks.molformer import MoLFormer
+    from benchmarks.twins.molformer import MoLFormer
 
-    mask = torch.ones(1, TOKENS, dtype=torch.long)
-    mask[:, TOKENS - 2 :] = 0
-    return MoLFormer(), [{"input_ids": _tokens(), "attention_mask": mask}]
+    return MoLFormer(), [{"input_ids": _tokens(), "attention_mask": _padded(1)}]
+
+
+def florence() -> Target:
+    """One of our own with the guard of Florence-2, in fp16."""
+    from benchmarks.twins.florence import Florence
+
+    inputs = {"input_ids": _tokens(), "pixel_values": torch.randn(1, 3, 32, 32).half(), "decoder_input_ids": _tokens(1)}
+    return Florence().half(), [inputs]
+
+
+def qwen_audio() -> Target:
+    """One of our own with the branch of Qwen-Audio: a text, a text with an audio, and a later step."""
+    from benchmarks.twins.qwen_audio import AUDIO_START, FEATURES, ForCausalLM
+
+    text, sound = _tokens().clamp(min=AUDIO_START + 1), torch.randn(1, 3, FEATURES)
+    with_audio = torch.cat([torch.tensor([[AUDIO_START]]), text], dim=1)
+    later = {"input_ids": text[:, -1:], "past_key_values": (torch.zeros(1),)}
+    return ForCausalLM(), [{"input_ids": text}, {"input_ids": with_audio, "input_audios": sound}, later]
+
+
+def minicpm_moe() -> Target:
+    """One of our own with the routing of MiniCPM's mixture of experts."""
+    from benchmarks.twins.minicpm_moe import MiniCPM
+
+    return MiniCPM(), [{"input_ids": _tokens()}]
+
+
+def stella() -> Target:
+    """One of our own that takes out padding as Stella does: two sequences of different lengths."""
+    from benchmarks.twins.stella import Stella
+
+    return Stella(), [{"input_ids": torch.cat([_tokens(), _tokens()]), "attention_mask": _padded(2)}]
+
+
+def _padded(count: int) -> torch.Tensor:
+    """A mask for sequences of which the last is shorter."""
+    mask = torch.ones(count, TOKENS, dtype=torch.long)
+    mask[-1, TOKENS - 2 :] = 0
+    return mask
 
 
 def _tokens(count: int = TOKENS) -> torch.Tensor:

@@ -15,6 +15,9 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import torch
 import transformers
+
+# What all models share is imported once, for all runs of an arm.
+import transformers.modeling_utils
 from transformers import PretrainedConfig
 
 Inputs = dict[str, Any]
@@ -184,11 +187,28 @@ def _half(model: str, inputs: Callable[[Any], Inputs] = seq2seq, **config: Any) 
     return Recipe(model, inputs, config, torch.float16)
 
 
+#: Three maps of features: at the usual sizes the last of them would be one pixel.
+_SWIN = {
+    "depths": [1] * 3,
+    "num_heads": [HEADS] * 3,
+    "out_features": ["stage1", "stage2", "stage3"],
+    "patch_size": 4,
+    "window_size": 2,
+}
+_FOUR = {
+    **_SWIN,
+    "depths": [1] * 4,
+    "num_heads": [HEADS] * 4,
+    "out_features": ["stage1", "stage2", "stage3", "stage4"],
+    "patch_size": 2,
+}
+_DETECTOR = {"backbone_config": _SWIN, "num_feature_levels": 3, "num_queries": 4}
+_MROPE = {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [2, 3, 3]}}
 _SERIES = {"prediction_length": 8, "context_length": 16, "lags_sequence": [1, 2, 3], "num_time_features": 1}
 
 RECIPES = {
     "bart16": _half("BartForConditionalGeneration"),
-    "bigbird_pegasus16": _half("BigBirdPegasusForConditionalGeneration"),
+    "bigbird_pegasus16": _half("BigBirdPegasusForConditionalGeneration", attention_type="original_full"),
     "blenderbot_small16": _half("BlenderbotSmallForConditionalGeneration"),
     "informer16": _half("InformerModel", series, **_SERIES),
     "led16": _half("LEDForConditionalGeneration", attention_window=16),
@@ -216,13 +236,51 @@ RECIPES = {
     "llava_next": Recipe(
         "LlavaNextForConditionalGeneration", tiles_and_text, {"image_grid_pinpoints": [[IMAGE, IMAGE]]}
     ),
+    "llava_next_video": Recipe(
+        "LlavaNextVideoForConditionalGeneration", tiles_and_text, {"image_grid_pinpoints": [[IMAGE, IMAGE]]}
+    ),
+    "llava_onevision": Recipe(
+        "LlavaOnevisionForConditionalGeneration", tiles_and_text, {"image_grid_pinpoints": [[IMAGE, IMAGE]]}
+    ),
+    "florence2": Recipe(
+        "Florence2ForConditionalGeneration",
+        image_and_text,
+        {
+            "vision_config": {
+                "depths": [1] * 4,
+                "embed_dim": [HIDDEN] * 4,
+                "num_heads": [HEADS] * 4,
+                "num_groups": [HEADS] * 4,
+                "patch_size": [7, 3, 3, 3],
+                "window_size": 4,
+                "projection_dim": HIDDEN,
+            }
+        },
+    ),
+    "ultravbert": Recipe("UltraVBertModel", images_and_text),
     "idefics2": Recipe(
         "Idefics2ForConditionalGeneration", images_and_text, {"perceiver_config": {"resampler_n_latents": 4}}
     ),
     "idefics3": Recipe("Idefics3ForConditionalGeneration", images_and_text),
     "smolvlm": Recipe("SmolVLMForConditionalGeneration", images_and_text),
     "mistral3": Recipe("Mistral3ForConditionalGeneration", sized_image_and_text),
-    "qwen2_vl": Recipe("Qwen2VLForConditionalGeneration", patches_and_text),
+    "qwen2_vl": Recipe("Qwen2VLForConditionalGeneration", patches_and_text, {"text_config": _MROPE}),
+    "qwen2_5_vl": Recipe(
+        "Qwen2_5_VLForConditionalGeneration",
+        patches_and_text,
+        {"text_config": _MROPE, "vision_config": {"out_hidden_size": HIDDEN}},
+    ),
+    "qwen3_vl": Recipe(
+        "Qwen3VLForConditionalGeneration", patches_and_text, {"vision_config": {"out_hidden_size": HIDDEN}}
+    ),
+    "qwen3_5": Recipe(
+        "Qwen3_5ForConditionalGeneration",
+        patches_and_text,
+        {
+            "text_config": {"layer_types": ["linear_attention", "full_attention"]},
+            "vision_config": {"out_hidden_size": HIDDEN},
+        },
+    ),
     "siglip2": Recipe("Siglip2Model", patches, {"vision_config": {"num_patches": 16}}),
     "vits": Recipe("VitsModel", text, {"flow_size": HIDDEN, "upsample_initial_channel": HIDDEN}),
     "rt_detr_v2": Recipe(
@@ -239,8 +297,29 @@ RECIPES = {
             "num_queries": 4,
         },
     ),
-    "mm_grounding_dino": Recipe("MMGroundingDinoForObjectDetection", image_and_caption),
-    "oneformer": Recipe("OneFormerForUniversalSegmentation", image_and_task),
+    "mm_grounding_dino": Recipe("MMGroundingDinoForObjectDetection", image_and_caption, _DETECTOR),
+    "grounding_dino": Recipe("GroundingDinoForObjectDetection", image_and_caption, _DETECTOR),
+    "d_fine": Recipe(
+        "DFineForObjectDetection",
+        image,
+        {
+            "backbone_config": {
+                "stem_channels": [3, HIDDEN, HIDDEN],
+                "stage_in_channels": [HIDDEN] * 4,
+                "stage_mid_channels": [HIDDEN] * 4,
+                "stage_out_channels": [HIDDEN] * 4,
+                "stage_num_blocks": [1] * 4,
+                "stage_numb_of_layers": [1] * 4,
+                "hidden_sizes": [HIDDEN] * 4,
+                "depths": [1] * 4,
+                "out_features": ["stage2", "stage3", "stage4"],
+            },
+            "encoder_in_channels": [HIDDEN] * 3,
+            "decoder_in_channels": [HIDDEN] * 3,
+            "num_queries": 4,
+        },
+    ),
+    "oneformer": Recipe("OneFormerForUniversalSegmentation", image_and_task, {"backbone_config": _FOUR}),
 }
 
 

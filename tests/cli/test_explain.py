@@ -86,7 +86,7 @@ def test_what_operands_hold(project: Project) -> None:
 def test_a_decline_says_what_helps(project: Project) -> None:
     project.write("model.py", DECLINED)
     text = explained(project, "model.py:7")
-    assert "  No fix is offered (argument-reads-data); what helps: pass the tensor itself;" in text
+    assert "  No fix is offered (argument-reads-data); what helps: pass the tensor, or `t.item()`" in text
     assert "@@" not in text
 
 

@@ -44,15 +44,27 @@ class Layer(nn.Module):
         return x + mixed + fed
 
 
+class Encoder(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(Layer() for _ in range(LAYERS))
+        self.norm = nn.LayerNorm(HIDDEN)
+
+    def forward(self, x: torch.Tensor, token_mask: torch.Tensor) -> torch.Tensor:
+        pair_mask = token_mask[:, None, :].expand(-1, x.shape[1], -1)
+        for layer in self.layers:
+            x = layer(x, pair_mask, token_mask)
+        normed: torch.Tensor = self.norm(x)
+        return normed
+
+
 class MoLFormer(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.embeddings = nn.Embedding(VOCAB, HIDDEN)
-        self.layers = nn.ModuleList(Layer() for _ in range(LAYERS))
+        self.encoder = Encoder()
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-        x: torch.Tensor = self.embeddings(input_ids)
-        pair_mask = attention_mask[:, None, :].expand(-1, input_ids.shape[1], -1)
-        for layer in self.layers:
-            x = layer(x, pair_mask, attention_mask)
-        return x
+        mask = attention_mask.to(self.embeddings.weight.dtype)
+        encoded: torch.Tensor = self.encoder(self.embeddings(input_ids), mask)
+        return (encoded * mask[..., None]).sum(dim=1) / mask.sum(dim=1, keepdim=True)

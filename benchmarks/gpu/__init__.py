@@ -1,0 +1,1 @@
+"""Original and fixed models on one GPU: `python -m benchmarks.gpu`."""
