@@ -49,6 +49,8 @@ def interest(cards: Iterable[Card]) -> Interest:
 def find(facts: FileFacts, cards: Sequence[Card], messages: Sequence[Card], options: Options) -> Iterator[Finding]:
     """The findings of the rule in `cards`: guards on tensor data that raise. `messages`: the rules about messages."""
     for function in facts.functions(interest(cards)):
+        if not any(map(_is_guard, ast.walk(function.node))):
+            continue
         for card in cards:
             yield from _Function(facts, function, card, messages, options).findings()
 
@@ -67,7 +69,7 @@ class _Function(Checks):
     def findings(self) -> Iterator[Finding]:
         for point in Walk(self.tensors).points():
             guard = point.statement
-            if not isinstance(guard, ast.If) or not isinstance(guard.body[-1], ast.Raise):
+            if not isinstance(guard, ast.If) or not _is_guard(guard):
                 continue
             if self.values.of(guard.test, dict(point.env)).kind in ("tensor", "data"):
                 yield self._finding(guard, Point(guard, dict(point.env), point.around, point.block))
@@ -174,3 +176,7 @@ class _Function(Checks):
             region.entry,
             plan,
         )
+
+
+def _is_guard(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.body[-1], ast.Raise)
