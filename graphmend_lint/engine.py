@@ -29,6 +29,7 @@ from graphmend_lint.findings import Finding
 from graphmend_lint.parallel import cores, in_order
 from graphmend_lint.transforms import asserts, defer, trap, where
 from graphmend_lint.transforms.checks import Options
+from graphmend_lint.transforms.checks import interest as interest_of_checks
 
 if TYPE_CHECKING:
     from graphmend_lint.fixing import FixResult
@@ -150,7 +151,7 @@ def _messages() -> list[registry.RuleCard]:
 
 def _interest(cards: Sequence[registry.RuleCard]) -> Interest:
     """What all the rules together look for."""
-    guards = trap.interest([*_of(cards, "trap"), *_of(cards, "asserts")])
+    guards = interest_of_checks([*_of(cards, "trap"), *_of(cards, "asserts")])
     branches = where.interest(_of(cards, "where"))
     return replace(defer.interest(_of(cards, "defer")), guards=guards.guards, branches=branches.branches)
 

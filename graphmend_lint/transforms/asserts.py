@@ -12,24 +12,19 @@ is what does so for guards (see `trap`).
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from graphmend_lint.analysis.facts import FileFacts, Interest
+from graphmend_lint.analysis.facts import FileFacts
 from graphmend_lint.analysis.values import Env, Point, Walk
 from graphmend_lint.findings import Edit, Finding, Plan, Reason
 from graphmend_lint.transforms import checks
 from graphmend_lint.transforms.carry import Card, Obstacle, imports_of
-from graphmend_lint.transforms.checks import Checks, Options, Test, is_not
+from graphmend_lint.transforms.checks import Checks, Options, Test, interest, is_not
 
 #: Reasons that this transformation gives; the rules' pages list them.
 REASONS = tuple(reason for reason in checks.REASONS if reason is not Reason.STAR_ARGUMENTS)
 
 _TITLE = "Raise when the graph runs"
-
-
-def interest(cards: Iterable[Card]) -> Interest:
-    """What the rules in `cards` look for."""
-    return Interest(guards=any(True for _ in cards))
 
 
 def find(facts: FileFacts, cards: Sequence[Card], options: Options) -> Iterator[Finding]:
@@ -92,9 +87,9 @@ class _Function(Checks):
         edits = [] if statement.msg is None else self.argument_edits(statement.msg, statement.test, point.env)
         self.check_order(statement, [statement.test], point)
         names = imports_of(edits) | {"fail", "unless" if _passes(test) else "when"}
-        if test.question is not None:
-            edits.append(Edit("wrap", self.facts.source.span(test.question), "late"))
-            names.add("late")
+        questions = self.question_edits(test)
+        names.update(edit.detail for edit in questions)
+        edits += questions
         kind = "assert" if _passes(test) else "assert-not"
         edits.append(Edit(kind, site, self.alarm, value=test.value))
         return Plan(site, tuple(edits), tuple(sorted(names)), _TITLE)

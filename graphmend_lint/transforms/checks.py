@@ -10,14 +10,15 @@ the predicate and what the message needs go into one ordered operator, which rai
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from graphmend_lint.analysis.facts import FileFacts, FunctionFacts
+from graphmend_lint.analysis.facts import FileFacts, FunctionFacts, Interest
 from graphmend_lint.analysis.names import dotted
 from graphmend_lint.analysis.tensors import Tensors
 from graphmend_lint.analysis.values import Env
 from graphmend_lint.findings import Built, Edit, Piece, Reason
-from graphmend_lint.transforms.carry import NOT_PROVEN, Obstacle
+from graphmend_lint.transforms.carry import NOT_PROVEN, Card, Obstacle
 from graphmend_lint.transforms.order import Ordered
 from graphmend_lint.transforms.predicate import Predicates
 
@@ -75,6 +76,11 @@ class Test:
     kind: str
     value: Piece | None = None
     question: ast.expr | None = None
+
+
+def interest(cards: Iterable[Card]) -> Interest:
+    """What the rules in `cards` look for: guards and assertions."""
+    return Interest(guards=any(True for _ in cards))
 
 
 class Checks(Ordered):
@@ -153,12 +159,15 @@ class Checks(Ordered):
 
     def test_edits(self, test: Test) -> tuple[list[Edit], set[str]]:
         """The edits of an `if` with that test, and the names that they need of the runtime."""
-        names = {test.kind}
-        edits = [Edit(test.kind, self.facts.source.span(test.place), self.alarm, value=test.value)]
-        if test.question is not None:
-            edits.insert(0, Edit("wrap", self.facts.source.span(test.question), "late"))
-            names.add("late")
-        return edits, names
+        questions = self.question_edits(test)
+        edit = Edit(test.kind, self.facts.source.span(test.place), self.alarm, value=test.value)
+        return [*questions, edit], {test.kind, *(question.detail for question in questions)}
+
+    def question_edits(self, test: Test) -> list[Edit]:
+        """The edit that has the question of a test asked late, if it is one."""
+        if test.question is None:
+            return []
+        return [Edit("wrap", self.facts.source.span(test.question), "late")]
 
     # -- exceptions --------------------------------------------------------------------------------------------
 

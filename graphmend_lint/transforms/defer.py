@@ -110,8 +110,7 @@ class _Function(Messages, Ordered):
 
     def _checks_no_tensor(self, site: Site, env: Env) -> bool:
         """Whether a call is a check of what Python knows while tracing."""
-        arguments = [*site.call.args, *(keyword.value for keyword in site.call.keywords)]
-        return site.family in CHECKS and all(self.values.of(a, dict(env)).kind == "static" for a in arguments)
+        return site.family in CHECKS and all(self.values.of(a, dict(env)).kind == "static" for a in site.arguments)
 
     # -- legality ----------------------------------------------------------------------------------------------
 
@@ -122,8 +121,7 @@ class _Function(Messages, Ordered):
                 raise site.obstacle
             self.check_place(point)
             if site.family in CHECKS:
-                arguments = [*site.call.args, *(keyword.value for keyword in site.call.keywords)]
-                self.check_order(point.statement, arguments, point)
+                self.check_order(point.statement, site.arguments, point)
             else:
                 self._check_not_in_guard(point)
             if self.options.style == "guard" and site.family not in CHECKS:
@@ -182,8 +180,7 @@ class _Function(Messages, Ordered):
                 self.arguments(site, env)
             except Obstacle:
                 return False
-            arguments = [*site.call.args, *(k.value for k in site.call.keywords)]
-            if not self.are_total(arguments, node.test, env):
+            if not self.are_total(site.arguments, node.test, env):
                 return False
         return True
 

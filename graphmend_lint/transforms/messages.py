@@ -31,6 +31,11 @@ class Site:
     confidence: Confidence
     obstacle: Obstacle | None = None
 
+    @property
+    def arguments(self) -> list[ast.expr]:
+        """The values that are handed over, by position and by keyword."""
+        return [*self.call.args, *(keyword.value for keyword in self.call.keywords)]
+
 
 class Messages(Carrier):
     """The calls of one function that are messages, or checks, by the rules in `cards`."""

@@ -18,15 +18,15 @@ Messages in front of the `raise` are given the alarm as well. An `else` is moved
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from graphmend_lint.analysis.facts import FileFacts, FunctionFacts, Interest
+from graphmend_lint.analysis.facts import FileFacts, FunctionFacts
 from graphmend_lint.analysis.values import Env, Point, Walk
 from graphmend_lint.findings import Decline, Edit, Finding, Fix, Plan, Reason
 from graphmend_lint.transforms import checks
 from graphmend_lint.transforms import disguise as disguises
 from graphmend_lint.transforms.carry import Card, Obstacle, imports_of
-from graphmend_lint.transforms.checks import Checks, Options
+from graphmend_lint.transforms.checks import Checks, Options, interest
 from graphmend_lint.transforms.disguise import Disguise
 from graphmend_lint.transforms.messages import CHECKS, Messages
 
@@ -39,11 +39,6 @@ REASONS = (
     Reason.BRANCH_DOES_MORE,
     Reason.GUARD_HAS_ELSE,
 )
-
-
-def interest(cards: Iterable[Card]) -> Interest:
-    """What the rules in `cards` look for."""
-    return Interest(guards=any(True for _ in cards))
 
 
 def find(facts: FileFacts, cards: Sequence[Card], messages: Sequence[Card], options: Options) -> Iterator[Finding]:
@@ -135,7 +130,7 @@ class _Function(Checks):
         if site.obstacle is not None:
             raise site.obstacle
         edits = self.messages.arguments(site, env)
-        for argument in (*site.call.args, *(keyword.value for keyword in site.call.keywords)):
+        for argument in site.arguments:
             self.argument_edits(argument, guard.test, env)
         return [*edits, Edit("wrap", self.facts.source.span(site.target), self.alarm)]
 
